@@ -1,9 +1,9 @@
-"""Solvers and brute force on random problems: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
+"""Compare solvers with brute force: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
 
-The exact search and CP-SAT, or the solvers that `--solver` names, plan tight problems, each in a separate process. By
-`--constraints` all solvers plan problems that mix all constraints, by `--prices` also costs of shared bytes. `--pairs`
-combines any two features, at all sizes, for all solvers and engines. `test_whole_answers.py` and
-`test_feature_pairs.py` run a few.
+The exact search and CP-SAT, or the solvers that `--solver` names, plan tight random problems, each in a separate
+process. With `--constraints` all solvers plan problems that mix all constraint kinds, with `--prices` also prices of
+shared bytes. `--pairs` combines any two features, at all sizes, for all solvers and engines. `test_whole_answers.py`
+and `test_feature_pairs.py` run a few.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
 BLOCK = 200
-"""The number of problems that one process of a solver gets."""
+"""The number of problems that one process of a solver plans."""
 SIZES = (*range(2, SMALL + 1), *(n + more for n in THRESHOLDS for more in (0, 1)))
 LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to six buffers: two in three are tight, half of these lack a byte of capacity."""
+    """Draw a problem of two to six buffers; two of three are tight, some of them with a byte less than they need."""
     feature = FEATURES[seed % len(FEATURES)]
     if seed % 3 == 0:
         problem = small_problems(seed, 1)[0]
@@ -54,7 +54,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     lines = []
     for (problem, best), answer in zip(mine, ask(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
-        if answer.says_infeasible:  # perhaps before the solver was asked
+        if answer.says_infeasible:  # a bound may have proved it before the solver ran
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
         elif answer.placements is not None:
             wrong += oracle.check(problem, answer.placements)
@@ -71,7 +71,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the plans of `auto` and of another solver for a problem with two features."""
     warnings.simplefilter("error")  # a solver's fault is reported as a warning
-    # Sizes and pairs go around at paces without a common factor, so that in time each meets each.
+    # The periods of sizes and pairs have no common factor, so that every size is combined with every pair in time.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
     solver = suited[k % len(suited)]
@@ -79,7 +79,7 @@ def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
         tally[name] += 1
         try:
             yield from complaints(case, [name], LIMIT_S, is_quick=is_quick)
-        except Exception as error:  # noqa: BLE001 - the others of the cases are tried
+        except Exception as error:  # noqa: BLE001 - the other cases are still tried
             yield f"{case}: {name}: {type(error).__name__}: {error}"
 
 

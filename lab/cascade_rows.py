@@ -1,8 +1,8 @@
-"""Cascades compared with brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
+"""Compare cascades with brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
 
-`exactness`: random regions of N graphs (2,000) run by value, each of their buffers with one row or column less, which
-must fail. `enumeration`: N random graphs (500) of up to six operations, against all intervals, heights and mixes of
-modes. `fronts`: N random graphs (500), by two and by three objectives, against all chains.
+`exactness` executes random regions of N graphs (2,000) by value; with one row or column less in any buffer they must
+fail. `enumeration` compares N random graphs (500) of up to six operations with all intervals, heights and mixes of
+modes. `fronts` compares the fronts of N random graphs (500), of two and of three objectives, with all chains.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Run random regions of a graph by value; yield each buffer that could be one smaller."""
+    """Execute random regions of a graph by value; yield each buffer that could be smaller by one row or column."""
     rng = random.Random(seed)
     graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
@@ -49,11 +49,11 @@ def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
                 less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
                 if less is not None:
                     tally["buffers one smaller"] += 1
-                    if not any(_fails(less, offsets, size, seed + more) for more in (0, 1, 2)):
+                    if not any(_is_wrong_by_value(less, offsets, size, seed + more) for more in (0, 1, 2)):
                         yield f"tensor {tensor} of region {number} could be one smaller"
 
 
-def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
+def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
     try:
         check_by_value(less, offsets, size, seed)
     except InvalidPlanError:
@@ -62,13 +62,13 @@ def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield the cases in which enumerated regions in stripes of rows are better than the regions of the search."""
+    """Yield a line if regions in stripes of rows, found by enumeration, are better than those of the search."""
     if beaten(seed):
         yield "other chains beat those of the search"
 
 
 def fronts(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield how fronts of two and of three objectives differ from all chains."""
+    """Yield the differences between the fronts of two and three objectives and those of all chains."""
     if said := fronts_differ(5_000 + seed, 25):
         yield str(said)
 

@@ -1,10 +1,10 @@
-"""Checkers of certificates compared with each other: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
+"""Compare the checkers of certificates: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
 
 The certificate of each random problem must claim the result of brute force. The checkers read it with the file as
 memplan writes it, and with other files of the same problem: escapes, closed lifetimes, tables, sizes as arguments. Then
-they read mutants of the certificate's words, of its bytes and of the problem's, named forgeries, and claims of one byte
-more. The checker in Python and the one proved in Coq must accept the same texts; enumeration must confirm accepted
-claims; neither may accept a forgery or a false claim.
+they read mutants of the certificate's words, of its bytes and of the problem's bytes, named forgeries, and claims of
+one byte more. The checker in Python and the one proved in Coq must accept the same files, enumeration must confirm the
+claims that they accept, and neither may accept a forgery or a false claim.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem's file, a certificate, and the other command words; `problem` is the content of the file.
+    """A problem's file, a certificate, and the other arguments of the command; `problem` is the content of the file.
 
-    `must` is None where it is not known whether the certificate is to be taken.
+    `must` is True or False if the certificate must be accepted or refused, and None if that is unknown.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Case:
 
 
 def corrupt(text: str, rng: random.Random) -> str:
-    """Return a text with one to three of its places changed."""
+    """Return a text with one to three random changes."""
     for _ in range(rng.randint(1, 3)):
         k = rng.randrange(len(text) + 1)
         kind = rng.randrange(4)
@@ -92,7 +92,7 @@ def escape_strings(text: str) -> str:
 
 
 def close_lifetimes(data: Data) -> Data:
-    """Return an equal problem with closed lifetimes."""
+    """Return an equal problem whose lifetimes include their last step."""
     rows = []
     for row in data["buffers"]:
         spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]
@@ -105,7 +105,7 @@ def close_lifetimes(data: Data) -> Data:
 
 
 def table(data: Data, head: str) -> str | None:
-    """Return a problem as a table with these columns; None if a table cannot express it."""
+    """Return a problem as a table with columns `head` for lifetimes; None if a table cannot express the problem."""
     ends, rows = head.split(","), []
     if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
         return None
@@ -121,7 +121,7 @@ def table(data: Data, head: str) -> str | None:
 
 
 def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield wrong files by their mistake; no checker may accept one, whatever the certificate is."""
+    """Yield wrong files of a problem, each with its mistake; no checker may accept one with any certificate."""
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
@@ -145,7 +145,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
 
 
 def is_true(problem: Problem, said: str) -> bool:
-    """Return True if the claim of a certificate is true, by enumeration."""
+    """Return True if the claim of a certificate's third line is true by enumeration."""
     kind, *words = said.split()
     if kind in ("used", "infeasible"):
         score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -155,7 +155,7 @@ def is_true(problem: Problem, said: str) -> bool:
     if best is None or best[0] is None:
         return best is None
     claimed, found = Fraction(int(words[0]), int(words[1])), Fraction(best[0])
-    # Enumeration adds costs up as floats.
+    # Enumeration sums costs as floats, which may differ in the last digits.
     found = claimed if abs(found - claimed) <= abs(claimed) / 10**9 else found
     used = [(word, end) for word, end in zip(words[2:], best[1], strict=False) if word != "-"][::-1]
     first = 1 if kind == "balanced" else 0
@@ -165,13 +165,13 @@ def is_true(problem: Problem, said: str) -> bool:
 
 
 class Checkers:
-    """The checkers, each of which accepts or rejects a certificate of a file."""
+    """The checkers of certificates, each of which accepts or refuses a certificate of a file."""
 
     def __init__(self, folder: Path) -> None:
         self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:
-        """Let all checkers read a case; yield the disagreements."""
+        """Let all checkers read a case; yield a line for each wrong or differing verdict."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
         asked = case.flags, *files, case.sizes
         found = {"Python": python_verdict(*asked), "proved": self._proved.answer(*asked)}
@@ -200,7 +200,7 @@ class Checkers:
 
 
 def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
-    """Yield the cases of a problem with its certificate."""
+    """Yield the cases of a problem and its certificate, with `mutants` of each kind."""
     rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()

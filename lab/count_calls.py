@@ -32,7 +32,7 @@ Function = tuple[str, str]
 
 
 class Recorder:
-    """Collects the code that is entered, in every thread that started after it was made."""
+    """A recorder of the functions that are entered, in all threads that start after it is made."""
 
     def __init__(self) -> None:
         self._entered: set[CodeType] = set()
@@ -44,7 +44,7 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return the entered functions of memplan, and begin anew."""
+        """Return the functions of memplan entered since the last call, and forget them."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
@@ -55,7 +55,7 @@ class Recorder:
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters; if `is_known`, its problem was planned with its rows reordered."""
+    """Return the functions that one request enters; if `is_known`, its reordered problem was planned before."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
@@ -65,7 +65,7 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
             rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
             if is_known:
                 client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
-            time.sleep(0.6)  # so that what the last one left to be written is written
+            time.sleep(0.6)  # so that all pending writes of the last request are done
             recorder.functions()
             client.post(f"/v1/plan{query}", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())
@@ -73,7 +73,7 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
 
 
 def functions_of_command(words: list[str]) -> set[Function]:
-    """Return the functions that a command enters."""
+    """Return the functions that a command line of memplan enters."""
     recorder = Recorder()
     command(words)
     return recorder.functions()

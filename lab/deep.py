@@ -1,8 +1,8 @@
-"""All tests and programs that draw cases, before a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
+"""Run all tests and programs that draw cases, for a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
 
-The gate draws few cases, the same each time. This program runs the tests on more and other drawn cases, and then each
-program that compares with brute force, breaks files, or draws requests. NAME chooses some of them; `--share` is the
-part of a release's cases that is run. After a failure the next program runs; the exit status is 1 if any has failed.
+The gate draws few cases, always the same. This program runs the tests on more and other drawn cases, and then each
+program that compares memplan with brute force, breaks files, or draws requests. NAME chooses some of them; `--share` is
+the fraction of a release's cases that is run. The programs after a failed one still run; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lab.fuzz_importers import SEEDS
 
 ROOT = Path(__file__).parents[1]
 _DEPTH = 50
-"""The cases that the tests draw for a release, as a multiple of the gate's."""
+"""The number of cases that the tests draw for a release, as a multiple of the gate's."""
 
 PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn or deep"),

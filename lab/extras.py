@@ -1,7 +1,7 @@
-"""The documented use of each extra, in a new environment with it alone: `python -m lab.extras [NAME ...]`.
+"""Run the documented use of each extra, in a new environment with it alone: `python -m lab.extras [NAME ...]`.
 
-Run before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs here, and
-hides packages that are not in the extra from imports.
+Run it before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs in its own
+environment, and hides from imports all packages that the extra does not require.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 BASE = "base"
 _HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['MEMPLAN_HIDDEN'].split()))\n"
-"""A sitecustomize that makes hidden packages look uninstalled, in child processes, too."""
+"""The text of `sitecustomize.py`, which makes hidden packages look uninstalled, also in child processes."""
 _COMMAND = """
 import shlex
 from memplan.api.cli.main import main
@@ -95,7 +95,7 @@ from memplan.api.http.app import create_app
 from memplan.api.store.database import Database
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
-try:  # no server is there, but all that connects to one
+try:  # there is no server, only the packages that connect to one
     with Database.open("postgresql://nobody@127.0.0.1:9/none", Path()).reading():
         pass
 except StoreError as error:
@@ -159,11 +159,11 @@ run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
 """,
 }
-"""From an extra to the program of its documented use."""
+"""For each extra, the program of its documented use."""
 
 
 def requirements(extra: str) -> list[str]:
-    """Return the requirements of the base, with those of an extra of `pyproject.toml`."""
+    """Return the requirements of memplan's base together with those of an extra of `pyproject.toml`."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     found, names = list(project["dependencies"]), [] if extra == BASE else [extra]
@@ -190,6 +190,7 @@ def missing_packages(extra: str) -> list[str]:
 
 
 def _distributions(needed: Iterable[Requirement]) -> set[str]:
+    """Return the names of the distributions that some requirements need, directly or indirectly."""
     waiting, seen = [(each, "") for each in needed], set()
     while waiting:
         requirement, of_extra = waiting.pop()
@@ -200,7 +201,7 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
             seen.add(key)
             try:
                 waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
-            except metadata.PackageNotFoundError:  # of an option of the requirement that nobody installed
+            except metadata.PackageNotFoundError:  # it belongs to an extra that is not installed
                 continue
     return {name for name, _ in seen}
 
@@ -214,7 +215,7 @@ def _normal_name(name: str) -> str:
 
 
 def run(extra: str, folder: Path, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra, which keeps its data in a folder, not with the user's."""
+    """Run the program of an extra, with its data in a folder instead of the user's."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],
         cwd=ROOT,
@@ -226,13 +227,13 @@ def run(extra: str, folder: Path, python: str = sys.executable, **environment: s
 
 
 def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra here, as if nothing else were installed; the folder is for its files."""
+    """Run the program of an extra in this environment as if no other package were installed."""
     (folder / "sitecustomize.py").write_text(_HIDE, encoding="utf-8")
     return run(extra, folder, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(unrelated_packages(extra)))
 
 
-def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
-    """Make an environment of an extra alone, and run its program there."""
+def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
+    """Create an environment with one extra alone, and run its program there."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = f"{folder}/bin/python"
@@ -243,7 +244,7 @@ def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
 
 def main() -> int:
     """Run the named extras, or all; return 1 if any of them failed."""
-    failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_anew(name)).returncode}
+    failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_in_new(name)).returncode}
     print(json.dumps(failed, indent=1) if failed else "all work alone")
     return 1 if failed else 0
 

@@ -32,7 +32,7 @@ from memplan.planner.model.problem import Problem, replace_fields
 
 
 class Rectangle(NamedTuple):
-    """A buffer that the cuts leave: alive in [start, end), at the addresses [low, high)."""
+    """A buffer of a perfect packing: alive in the steps [start, end), at the addresses [low, high)."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Rectangle(NamedTuple):
 
 
 Cut = Callable[[Rectangle, Rectangle, np.random.Generator], list[Rectangle]]
-"""Given a rectangle, the whole and a source of chance, return its pieces; the rectangle alone where it is too small."""
+"""A function of a rectangle, the whole and a random generator that returns pieces; the rectangle if it is too small."""
 HEIGHT = 2**20
 """The height of perfect packings, in bytes."""
 
@@ -62,7 +62,7 @@ def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> 
 
 
 def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle in five, four around one, which no cuts from edge to edge can do."""
+    """Cut a rectangle in five, four around a central one, a pattern that no cuts from edge to edge can make."""
     start, end, low, high = piece
     if end - start < 3 or high - low < 3:
         return guillotine(piece, whole, rng)
@@ -85,13 +85,13 @@ def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> lis
     pieces = [whole]
     while len(pieces) < n:
         k = _choose_piece(pieces, rng)
-        # A cut in five adds four: the last few are made two by two.
+        # A cut in five adds four pieces, so the last few pieces are made by cuts in two.
         pieces[k : k + 1] = (cut if n - len(pieces) >= 4 else guillotine)(pieces[k], whole, rng)
     return [pieces[k] for k in rng.permutation(n).tolist()]
 
 
 def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
-    """Choose the next rectangle to cut: mostly in proportion to its area, else any of them."""
+    """Return the position of the next rectangle to cut, mostly drawn in proportion to area, else uniformly."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
     area = np.array([float(r.end - r.start) * (r.high - r.low) for r in pieces])
@@ -107,11 +107,10 @@ def perfect_problem(
     by: str = "shrinking",
     steps: int = 0,
 ) -> Problem:
-    """Cut `HEIGHT` bytes of a pool into `n` buffers with sizes that are multiples of `granule`.
+    """Cut `HEIGHT` bytes of a pool into `n` buffers whose sizes are multiples of `granule`.
 
-    There are so many `steps` of time, or three for each buffer, and at least 60.
-    `slack` percent of them are then shrunk, or removed by `removal`: the height stays reachable, the optimum may be
-    lower.
+    Time has `steps` steps, or three for each buffer and at least 60. Then `slack` percent of the buffers are shrunk, or
+    removed if `by` is removal: the height stays reachable, and the optimum may be lower.
     """
     rng = np.random.default_rng(seed)
     whole = Rectangle(0, steps or max(60, 3 * n), 0, HEIGHT // granule)
@@ -126,10 +125,10 @@ def perfect_problem(
 
 
 def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
-    """Keep the pool full at every time, without a hidden packing: the best peak is often above the bound.
+    """Draw buffers that fill the pool at every time, without a known packing; the best peak is often above the bound.
 
-    About `live` buffers, at most `height`, are alive at once; in a time step about `turnover` of them end, and
-    others, of as many bytes together, start. There may be a few more than `n` of them.
+    About `live` buffers of at most `height` bytes together are alive at once. In each step about `turnover` of them
+    end, and others of as many bytes start. There may be a few more than `n` buffers.
     """
     rng = np.random.default_rng(seed)
     alive = [(0, size) for size in _shares(height, live, rng)]
@@ -149,9 +148,9 @@ def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int 
 
 
 def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
-    """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
+    """Draw two buffers a step on average, with geometric lifetimes (mean 1/alpha) and lognormal(10, sigma) sizes.
 
-    These are the random problems on which other planners were measured: about 2/alpha buffers are alive at once.
+    Other planners were measured on such problems. About 2/alpha buffers are alive at once.
     """
     rng = np.random.default_rng(seed)
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
@@ -161,12 +160,12 @@ def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: flo
 
 
 def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
-    """Make a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
+    """Draw a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
     return draw_random_problem(seed, n, min(1.0, 20 / n), sigma)
 
 
 def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Split a total into so many positive parts (fewer where it is too small), every split as likely as another."""
+    """Split a total into `parts` positive numbers (fewer if it is too small); all splits are equally likely."""
     cuts = 1 + np.sort(rng.choice(max(1, total - 1), min(parts, total) - 1, replace=False))
     shares: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return shares
@@ -196,7 +195,7 @@ def shuffle_buffers(problem: Problem, seed: int) -> Problem:
 
 
 def mirror_time(problem: Problem) -> Problem:
-    """Return the problem with time backwards."""
+    """Return the problem with time reversed."""
     rows = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
     for row in rows:
         if "start" in row:
@@ -207,12 +206,12 @@ def mirror_time(problem: Problem) -> Problem:
 
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
-    # From -1 and not from 0, so that every 64-bit time has its mirror image.
+    # Times are mirrored at -1/2, so that the mirror image of each 64-bit time is a 64-bit time.
     return -1 - end, -1 - start
 
 
 def pose(name: str) -> Problem:
-    """Make or read the problem of a name."""
+    """Return the problem of a name: drawn by a family, or read from a file."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
         return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
@@ -225,13 +224,13 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return a name as a list; with `seeds=N`, one name for each seed."""
+    """Return a name as a list; of a name with `seeds=N`, N names with the seeds 1 to N."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 
 
 def main() -> None:
-    """Write a folder of problems."""
+    """Write a folder of drawn problems with an index."""
     import argparse
 
     parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")

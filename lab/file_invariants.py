@@ -1,7 +1,7 @@
-"""The answers of all questions about one file, compared: `python -m lab.file_invariants [COUNT [SEED]]`.
+"""Compare the answers of all questions about one file with each other: `python -m lab.file_invariants [COUNT [SEED]]`.
 
-Every small file of the project comes first: models, dumps, problems, graphs and programs; then drawn models in six
-formats, whose bytes are counted independently. `extensions/systems/tests/test_file_invariants.py` tries some.
+First come all small files of the project: models, dumps, problems, graphs and programs. Then come drawn models in six
+formats, whose live bytes are counted independently. `extensions/systems/tests/test_file_invariants.py` tries some.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_BYTES = 12_000
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, bytes) of the project's files that questions are about."""
+    """Yield (path, bytes) of the project's small files that questions can be asked about."""
     yield from chain(foreign_files.files(), foreign_files.models())
     ProblemLibrary(_ROOT / "library").unpack()
     for folder in _FOLDERS:

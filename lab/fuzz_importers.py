@@ -1,7 +1,7 @@
-"""Broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and ends at the first one that is not
-refused with a sentence, or that takes more than half a minute or four gigabytes.
+"""Read broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and stops at the first one that is
+neither read nor refused with a sentence, or that takes more than half a minute or four gigabytes.
 
-Each is a good file with bytes cut, flipped, spliced from another file, or with other numbers; a seed reproduces it.
+Each is a valid file with bytes cut, flipped, spliced from another file, or with changed numbers; a seed reproduces it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.dump_files import DUMPS, MEMORIES, PACKS, dump_bytes, percept
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 PLANNED = DUMPS / "wrong" / "onnxruntime-32466.onnx"
-"""The model of the plans that need one."""
+"""The model with which files are read that contain only a plan."""
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
@@ -43,7 +43,7 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
 
 
 def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Return an exported program of PyTorch whose JSON is changed."""
+    """Return an exported program of PyTorch whose JSON was changed by a function."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -74,18 +74,18 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tilelang": lambda: dump_bytes("wrong/tilelang-ascend-1765.tir"),
     "onnxruntime-plan": lambda: dump_bytes("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
-"""From an importer's name to good files."""
+"""For each importer, a function that returns valid files."""
 
 
 def _break_onnx(data: bytes, chance: random.Random) -> bytes:
-    """Return a model that is well-formed, with nodes, names, shapes or types changed."""
+    """Return a well-formed model in which nodes, names, shapes or types were changed."""
     from memplan.extensions.models.tests import onnx_models
 
     return onnx_models.change_model(data, chance)
 
 
 def _break_json(data: bytes, chance: random.Random) -> bytes:
-    """Return JSON with one to four values changed, taken out, or put in once more."""
+    """Return JSON in which one to four values were changed, removed or repeated."""
     whole = json.loads(data)
     for _ in range(chance.randint(1, 4)):
         inside = whole
@@ -111,7 +111,7 @@ def _break_json(data: bytes, chance: random.Random) -> bytes:
 
 
 def _break_lines(data: bytes, chance: random.Random) -> bytes:
-    """Return a text with one to four lines taken out, moved, or with words of others in them."""
+    """Return a text in which one to four lines were removed, repeated, or got words of other lines."""
     lines = data.splitlines(keepends=True)
     for _ in range(chance.randint(1, 4)):
         at, other = chance.randrange(len(lines)), chance.choice(lines)
@@ -137,11 +137,11 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "cadence": _break_json,
     **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _break_lines),
 }
-"""For each importer, a function that breaks a file's content and keeps its form; random bytes mostly break the form."""
+"""For each importer, a function that breaks a file's content but keeps its syntax, which random bytes mostly break."""
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
-    """Return one of an importer's files with one to four things wrong."""
+    """Return one of an importer's valid files with one to four random faults."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
         return INSIDE[name](chance.choice(seeds), chance)
@@ -170,7 +170,7 @@ def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file, and return the outcome: "read", or the name of an error whose sentences state the mistake."""
+    """Read a file; return "read", or the name of the error whose sentences explain why it was refused."""
     try:
         if file_readers()[name].of is None:
             model = read_as(name, data, ModelOptions())
@@ -190,8 +190,8 @@ def outcome(name: str, data: bytes) -> str:
 
 
 def main(name: str, count: int, first: int = 0) -> None:
-    """Read so many broken files, from the seed `first` on, and tell how many of them were read or refused."""
-    import resource  # which not every system has
+    """Read `count` broken files, from seed `first` on, and print how many were read or refused."""
+    import resource  # not available on every system
 
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     seeds = SEEDS[name]()

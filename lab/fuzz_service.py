@@ -1,10 +1,10 @@
-"""Drawn requests for a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
+"""Send drawn requests to a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
 
 Headers, queries and bodies are wrong together, and some requests cost the server far more than their sender. The run
-ends at the first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log;
-each request follows from the seed and its number alone, except for ids of jobs. A status of 503 with `Retry-After` is
-counted, and is no failure; nor is a 504, as drawn time limits are short. `/healthz` is requested every five
-milliseconds meanwhile, on a separate connection; the latency of a late request counts from its scheduled time.
+ends at the first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log.
+Each request follows from the seed and its number alone, except for ids of jobs. A status of 503 with `Retry-After` is
+counted, but is no failure; nor is a 504, as drawn time limits are short. Meanwhile `/healthz` is requested every five
+milliseconds on a separate connection; its latency counts from the scheduled time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.support.drawn_requests import draw_request
 from lab.support.served import ServerProcess, run_server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
-"""The seconds until an answer begins, and until it ends: events of a waiting job may continue for long."""
+"""The seconds to wait until an answer begins and until it ends, as the events of a waiting job may go on for long."""
 _HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # What never ends is soon over by this setting.
+        # This setting ends requests without a time limit of their own soon.
         with run_server(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()

@@ -1,11 +1,11 @@
-"""Problems for the library: python -m lab.library_problems LIBRARY KIND SOURCE FILE[:LIMIT]... [--time-limit S].
+"""Add problems to the library: python -m lab.library_problems LIBRARY KIND SOURCE FILE[:LIMIT]... [--time-limit S].
 
-Each file becomes a problem of the library, named after source and file, with its features; the best plan and the
-certificate that memplan finds are submitted as anybody's are. A problem that is there already, by its fingerprint, is
-left as it is, unless it is to be tried `--again`. `--choose 120` writes the benchmark: of each kind a share, each next
-problem the one farthest by its features from those chosen. `--tables` writes the tables of the library's page anew,
-and the list of easy problems, of which the ledger has a proof; `--version 1.1` the version and the hash of the set;
-`--par2 RESULTS` what `memplan bench` measured of its solvers.
+Each file becomes a problem of the library, named after source and file, with its features. The best plan and the
+certificate that memplan finds are submitted as those of any other user. A problem whose fingerprint is already there is
+left unchanged, unless it is to be tried `--again`. `--choose 120` writes the benchmark: a share of each kind, in which
+each next problem has features farthest from those of the chosen ones. `--tables` writes the tables of the library's
+page, and the list of easy problems, which the ledger proves. `--version 1.1` writes the version and the hash of the
+set. `--par2 RESULTS` writes the results of `memplan bench` for its solvers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memplan.planner import __version__
 
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
-    """Add a problem to the library, and return the outcome in a line."""
+    """Add a problem to the library unless it is there; return a line about the outcome."""
     same = [each.name for each in _listed_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
@@ -63,7 +63,7 @@ def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
 
 
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
-    """Return the entry of a file of which nothing is known."""
+    """Return the entry of a new problem file, without a plan or a bound."""
     data = path.read_bytes()
     stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
     name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())
@@ -98,7 +98,7 @@ def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
 
 
 def easy_names(library: ProblemLibrary) -> list[str]:
-    """Return the names of proved problems that memplan proves by itself, with every seed, as the ledger has it."""
+    """Return the names of proved problems that memplan alone proves with every seed, according to the ledger."""
     ranks: dict[str, int] = defaultdict(int)
     for row in read_rows().values():
         name = row.name.partition("#")[0]
@@ -111,8 +111,8 @@ def easy_names(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of so many problems that differ in their features and in their known bounds."""
-    points = {row.name: _point(row) for row in rows}
+    """Return the names of `count` problems that differ as much as possible in features and known bounds."""
+    points = {row.name: _feature_point(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:
         rest = [name for name in points if name not in taken]
@@ -120,13 +120,13 @@ def spread(rows: list[Entry], count: int) -> list[str]:
     return taken
 
 
-def _point(row: Entry) -> list[float]:
+def _feature_point(row: Entry) -> list[float]:
     known = [4.0 * row.is_infeasible, 4.0 * (row.status == "open"), math.log2(1 + (row.gap or 0)) * 8]
     return [*(math.log2(1 + value) for value in row.features.values()), *known]
 
 
 def write_tables(library: ProblemLibrary, text: str) -> str:
-    """Return the text of the page with its tables anew: a row for each kind, and the open problems with their gaps."""
+    """Return the text of the page with new tables: a row for each kind, and the open problems with their gaps."""
     rows = [
         "| kind | what is the least | problems | easy | hard | open | proved | of these nothing fits | claimed |",
         "|" + "---|" * 9,
@@ -162,7 +162,7 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
 
 
 def write_par2(text: str, results: Path) -> str:
-    """Return the text of the page with what a benchmark says of its solvers, the least PAR2 first."""
+    """Return the text of the page with a new table of the solvers of a benchmark, by rising PAR2."""
     summary = Summary(read_results(results))
     rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
     for line in summary.lines():

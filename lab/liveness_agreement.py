@@ -1,6 +1,6 @@
-"""The analysis and brute force on many random programs: `python -m lab.liveness_agreement 10000 [SEED]`.
+"""Compare the analysis of lifetimes with brute force: `python -m lab.liveness_agreement 10000 [SEED]`.
 
-`test_liveness_analysis.py` runs a few hundred.
+The programs are random; `test_liveness_analysis.py` runs a few hundred.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READINGS = [
 
 
 def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
-    """The steps in which each buffer is alive, by the analysis; None if it finds a use outside of a scope."""
+    """Return the steps in which each buffer is alive by the analysis; None if it finds a use outside of a scope."""
     try:
         problem = analyse(operations, reading).problem
     except OperationsError:
@@ -42,7 +42,7 @@ def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] 
 
 
 def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> dict[str, set[int]] | None:
-    """The steps in which each buffer is alive, by brute force; None if there is a use outside of a scope."""
+    """Return the steps in which each buffer is alive by brute force; None if there is a use outside of a scope."""
     found = {}
     by_scope = reading.liveness == "scope"
     for root in program.sizes:
@@ -92,7 +92,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def pack_buffers(operations: Operations, chance: random.Random) -> dict[str, int]:
-    """Place the buffers of the problem one after the other, in any order, each as low as the others allow."""
+    """Return offsets of the buffers, placed in a random order, each as low as the earlier ones allow."""
     rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
     chance.shuffle(rows)
     places: dict[str, int] = {}

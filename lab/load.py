@@ -1,10 +1,10 @@
-"""Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
+"""Measure a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
-The program starts a server as `memplan serve` does. A problem is a real one with a tenth of its sizes drawn anew, or
-has as many drawn buffers as `--buffers` says; a hit repeats a request sent before the clock started. With a rate,
-requests are sent at their scheduled times even if earlier ones are unanswered, and a latency counts from the scheduled
-time, so that a stall counts (no coordinated omission); without a rate, each connection sends a request after each
-answer. The CPU time of the client is reported separately.
+The program starts a server as `memplan serve` does. Each request has a real problem with a tenth of its sizes drawn
+anew, or `--buffers` drawn buffers; a hit repeats a request sent before the clock started. With a rate, requests are
+sent at their scheduled times even if earlier ones are unanswered, and a latency counts from the scheduled time, so that
+a stall counts (no coordinated omission). Without a rate, each connection sends a request after each answer. The CPU
+time of the client is reported separately.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def _load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, obje
     count = most if asked.rate else min(most, 4000)
     bodies = [body or requests.new_request() for body in bodies[:count]]
     gc.collect()
-    gc.freeze()  # a look at all of them stops the client for 40 ms
+    gc.freeze()  # a garbage collection over all requests would stop the client for 40 ms
     used = own.cpu_s()
     began, cpu = time.monotonic(), time.process_time()
     await (_ask_at_rate(line, bodies, asked.rate) if asked.rate else _ask_closed_loop(line, bodies, asked))
@@ -86,7 +86,7 @@ async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
 
 
 async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
-    """Ask on all connections, until the time is over or all is asked."""
+    """Send the next request on each connection after its last answer, until the time is over or all are sent."""
     until, waiting = time.monotonic() + asked.seconds, iter(bodies)
 
     async def ask_on() -> None:
@@ -99,7 +99,7 @@ async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Nam
 
 
 class _Requests:
-    """Makes requests, each of a new problem: the given one with some sizes drawn anew."""
+    """A source of requests, each with a new problem: the given one with some sizes drawn anew, or a drawn one."""
 
     def __init__(self, asked: argparse.Namespace, netloc: str, draw: random.Random) -> None:
         self._content = json.loads(
@@ -110,25 +110,25 @@ class _Requests:
 
     def new_request(self) -> bytes:
         """Return a request."""
-        body = json.dumps({"problem": self._redrawn(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
+        body = json.dumps({"problem": self._problem(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def _redrawn(self) -> Any:
+    def _problem(self) -> Any:
         if (count := self._asked.buffers) is not None:
             return {"buffers": [self._draw_buffer(k, count) for k in range(count)]}
-        rows = [row | {"size": self._size(row["size"])} for row in self._content["buffers"]]
+        rows = [row | {"size": self._draw_size(row["size"])} for row in self._content["buffers"]]
         return self._content | {"buffers": rows}
 
     def _draw_buffer(self, k: int, count: int) -> dict[str, Any]:
         start, size = self._draw.randrange(2 * count), 64 * self._draw.randrange(1, 4096)
         return {"id": f"b{k}", "size": size, "start": start, "end": start + self._draw.randrange(1, 9)}
 
-    def _size(self, size: int) -> int:
+    def _draw_size(self, size: int) -> int:
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size
 
 
 class _Line:
-    """Persistent connections, as many as needed up to a limit, and the answers received on them."""
+    """Persistent connections to a server, up to a limit, and the answers received on them."""
 
     def __init__(self, where: tuple[str, int], connections: int) -> None:
         self._where = where
@@ -142,13 +142,13 @@ class _Line:
         self.answers: Counter[str] = Counter()
 
     async def ask(self, request: bytes, due: float | None = None) -> None:
-        """Ask on a free connection; record the status of the answer, and of a plan its outcome."""
+        """Send a request on a free connection; record its latency and the status of the answer."""
         due = time.monotonic() if due is None else due
         async with self._places:
             reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
             try:
                 writer.write(request)
-                answer = await _answer(reader)
+                answer = await _read_answer(reader)
             except (OSError, asyncio.IncompleteReadError) as error:
                 writer.close()
                 answer = type(error).__name__
@@ -158,8 +158,8 @@ class _Line:
         self.answers[answer] += 1
 
 
-async def _answer(reader: asyncio.StreamReader) -> str:
-    """Read one answer; return its status, and of a plan what became of it."""
+async def _read_answer(reader: asyncio.StreamReader) -> str:
+    """Read one answer; return its HTTP status, and the status of its plan."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     status = head[9:12].decode()
     at = head.index(b"content-length:") + 15

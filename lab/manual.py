@@ -23,7 +23,7 @@ from memplan.questions.reading import ReadOptions
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
 _SHARED_BY = 2
-"""The number of commands from which on an option that all describe in the same words is described once."""
+"""An option that at least this many commands describe in the same words is described once for all."""
 _SECONDS = " Write 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
 
@@ -35,14 +35,14 @@ def manual() -> str:
     """Return the page: the part written by hand, and then the part derived from definitions."""
     head = PAGE.read_text().partition(_MADE)[0]
     commands = {name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
-    counts = Counter(_words(option) for command in commands.values() for option in _options(command))
+    counts = Counter(_wording(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in flags_of(name) for flag in each.split("/")}
     models = {words for words in shared if reading.intersection(words[0].strip("`").replace(",", "").split())}
-    parts = [head + _MADE, "## Options of many commands\n", *map(_line, sorted(shared - models)), ""]
-    parts += ["### Reading a problem or a model\n", *map(_line, sorted(models)), ""]
+    parts = [head + _MADE, "## Options of many commands\n", *map(_row, sorted(shared - models)), ""]
+    parts += ["### Reading a problem or a model\n", *map(_row, sorted(models)), ""]
     parts += [section for name, command in commands.items() for section in _command_lines(name, command, shared)]
-    return "\n".join([*parts, _SYSTEMS, *map(_system, systems())]).rstrip() + "\n"
+    return "\n".join([*parts, _SYSTEMS, *map(_system_row, systems())]).rstrip() + "\n"
 
 
 def _options(command: Command) -> Iterator[Option]:
@@ -66,7 +66,7 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
     for word, each in inside.items():
         if word:
             yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
-        lines = [_line(_words(row), _facts(row, own)) for row in _options(each) if _words(row) not in shared]
+        lines = [_row(_wording(row), _details(row, own)) for row in _options(each) if _wording(row) not in shared]
         yield from ([*lines, ""] if lines else [])
     if question and question.exits:
         statuses = "; ".join(f"{status} {meaning}" for status, meaning in question.exits.items())
@@ -74,7 +74,7 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
 
 
 def _call_forms(question: Question[Any], name: str) -> str:
-    """Return how a question is put as a command, in Python and over HTTP."""
+    """Return the forms of a question as a command and in Python."""
     files = (each for each in question.inputs if each.from_file is not None)
     written = " ".join(_file_argument(each) if each.required else f"[{_file_argument(each)}]" for each in files)
     kinds = inspect.signature(question.function).parameters
@@ -88,14 +88,14 @@ def _file_argument(each: Input[Any]) -> str:
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
-def _words(option: Option) -> tuple[str, str]:
+def _wording(option: Option) -> tuple[str, str]:
     """Return the flags of an option with their values, and its help."""
     choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 
 
-def _facts(option: Option, fields: dict[str, Any]) -> list[str]:
+def _details(option: Option, fields: dict[str, Any]) -> list[str]:
     """Return the name of the option's field, if it differs from the flag, and its default."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
@@ -103,7 +103,7 @@ def _facts(option: Option, fields: dict[str, Any]) -> list[str]:
     return [*([f"`{name}`"] if renamed else []), *([f"default `{_default_text(option.default)}`"] if stated else [])]
 
 
-def _line(words: tuple[str, str], facts: list[str] | None = None) -> str:
+def _row(words: tuple[str, str], facts: list[str] | None = None) -> str:
     noted = f" ({', '.join(facts)})" if facts else ""
     return f"- {words[0]}{noted}: {words[1]}".rstrip(": ")
 
@@ -112,7 +112,7 @@ def _default_text(default: Any) -> str:
     return str(default) if isinstance(default, str | int | float) else json.dumps(default, default=str)
 
 
-def _system(system: System) -> str:
+def _system_row(system: System) -> str:
     """Return the row of a system: the files read, its planners, and the files written for it."""
     planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
     again = [

@@ -1,8 +1,8 @@
-"""Least time with a link: `python -m lab.offload_agreement [COUNT [SEED]]`.
+"""Compare least times with a link with brute force: `python -m lab.offload_agreement [COUNT [SEED]]`.
 
-Asks, in counted work, for programs of each drawn graph within limits, from its peak down to one byte below the need of
-any program, with links of several speeds. A search of all programs confirms infeasible limits, least times and bounds.
-A checker without memplan checks the steps. The tests try a few.
+It asks, in counted work, for programs of each drawn graph within a limit between its peak and one byte below the need
+of any program, with links of several speeds. A search of all programs confirms infeasible limits, least times and
+bounds, and a checker without memplan checks the steps. The tests try a few cases.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PARTS = (-1, 0, 30, 60)
 """Limits, in percent of the way from the least need of any program to the peak; -1 is one byte below that need."""
 _SPEEDS = (0.25, 0.5, 1, 3)
 CHECKER: Any = transfers
-"""It has no types: it is for people without memplan."""
+"""The checker, a plain script without types."""
 
 
 def draw(seed: int) -> OperationGraph:
-    """Draw a training chain of two layers, or of three at times, or a random graph, all with small costs."""
+    """Draw a training chain of two or three layers, or a random graph, with small costs."""
     rng = random.Random(seed)
     graph = training_chain(rng, 2 + (seed % 8 == 1)) if seed % 2 else plain_graph(rng, 4)
     ops = tuple(row.model_copy(update={"cost": rng.randint(0, 6)}) for row in graph.ops)
@@ -43,14 +43,14 @@ def draw(seed: int) -> OperationGraph:
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each claim of an answer that the search of all programs refutes."""
+    """Yield a line for each claim of an answer that a search of all programs refutes."""
     graph, rng = draw(seed), random.Random(seed)
     costs, count = costs_of(graph), range(len(graph.ops))
     link = rng.choice(_SPEEDS) * max(1, sum(graph.size) / max(1, len(graph.size)))
     peak, floor = peak_of(graph, count), max(bound_unsearched(graph)[0], bytes_after(graph, count))
     part = rng.choice(_PARTS)
     limit = max(0, floor - 1 if part < 0 else floor + (peak - floor) * part // 100)
-    answer = _answer(graph, link, limit)
+    answer = _answer_within(graph, link, limit)
     least = min_time(graph, costs, link, limit)
     extra = None if least is None else least - sum(costs)
     tally["none"] += answer.has_none
@@ -62,7 +62,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
-    """Yield the points on which the checker disagrees, for graphs whose operations have costs."""
+    """Yield a line for each point with steps for which the checker finds another peak or another time."""
     for point in answer.points:
         if point.steps:
             steps = json.dumps([step.model_dump() for step in point.steps])
@@ -71,7 +71,7 @@ def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> It
                 yield f"{point.live_peak} bytes in {answer.cost + point.extra_cost}, of which the checker says {found}"
 
 
-def _answer(graph: OperationGraph, link: float, limit: int) -> Recomputed:
+def _answer_within(graph: OperationGraph, link: float, limit: int) -> Recomputed:
     options = OrderOptions(recompute=True, link=link, within=limit, time_limit_s=2, deterministic=True)
     found = order(graph, options).recomputed
     assert found is not None

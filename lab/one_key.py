@@ -49,14 +49,14 @@ BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
     "text x 8": (8, "/v1/plan", _JSON, lambda: _fill_body(b'{"name":"', b"a", b'","buffers":[]}')),
     "ops x 8": (8, "/v1/order", _JSON, lambda: _fill_body(b'{"graph":{"ops":[', b"{},", b"{}]}}")),
     "jobs x 8": (8, "/v1/jobs", _JSON, lambda: _fill_body(b'{"buffers":[', b"{},", b"{}]}")),
-    "rows x 4": (4, "/v1/plan?time_limit_s=5", _JSON, lambda: _rows(300_000)),
+    "rows x 4": (4, "/v1/plan?time_limit_s=5", _JSON, lambda: _rows_body(300_000)),
     "form x 1": (1, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
     "form x 8": (8, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
 }
 """Kinds of bodies: the number sent at once, the call, the media type, and the function that makes the body."""
 
 
-def _rows(count: int, draw: random.Random | None = None) -> bytes:
+def _rows_body(count: int, draw: random.Random | None = None) -> bytes:
     draw = draw or random.Random(count)
     starts = (draw.randrange(2 * count) for _ in range(count))
     rows = [{"id": k, "size": draw.randrange(64, 4096), "start": at, "end": at + 4} for k, at in enumerate(starts)]
@@ -70,7 +70,7 @@ def call_status(
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:
-        with suppress(BrokenPipeError, ConnectionResetError):  # an early refusal also has an answer
+        with suppress(BrokenPipeError, ConnectionResetError):  # the server may refuse before it has read all
             line.request("POST" if body else "GET", path, body or None, headers)
         answer = line.getresponse()
         answer.read()
@@ -102,7 +102,7 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
     health, plans, most = list[float](), list[float](), {"own": 0, "all": 0}
     threads = [
         threading.Thread(target=probe, args=(health, "/healthz", lambda: b"", None)),
-        threading.Thread(target=probe, args=(plans, "/v1/plan", lambda: _rows(20, draw), other)),
+        threading.Thread(target=probe, args=(plans, "/v1/plan", lambda: _rows_body(20, draw), other)),
         threading.Thread(target=sample, args=(most,)),
     ]
     for thread in threads:
@@ -113,13 +113,13 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
         for thread in threads:
             thread.join()
         megabytes = {f"{name}_mb": round(count / 1e6) for name, count in most.items()}
-        return megabytes | {"healthz_ms": _parts(health), "plans_ms": _parts(plans), "plans": len(plans)}
+        return megabytes | {"healthz_ms": _ms(health), "plans_ms": _ms(plans), "plans": len(plans)}
 
     yield end_watch
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield the processes that a process has started, and theirs; it is cheaper than to look at all that there are."""
+    """Yield the ids of all processes that a process has started, directly or indirectly."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield int(child)
@@ -127,19 +127,19 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _loop_s(own: ServerProcess) -> tuple[float, ...]:
-    """Return the seconds that the first thread of a server ran, and that it waited for a processor."""
+    """Return the seconds that the first thread of a server ran, and the seconds that it waited for a processor."""
     ran, waited, _ = Path(f"/proc/{own.process.pid}/schedstat").read_text().split()
     return int(ran) / 1e9, int(waited) / 1e9
 
 
-def _parts(seconds: list[float]) -> list[float]:
-    """Return the median, the 90th and 99th of a hundred and the worst, in ms."""
+def _ms(seconds: list[float]) -> list[float]:
+    """Return the median, the 90th and 99th percentiles, and the maximum, in ms."""
     ranked = sorted(seconds) or [0.0]
     return [round(1e3 * ranked[int(part * (len(ranked) - 1))], 1) for part in (0.5, 0.9, 0.99, 1.0)]
 
 
 def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
-    """Yield a row of an idle server, and then a row for each kind of body."""
+    """Yield a row of measurements of an idle server, and then a row for each kind of body."""
     told = os.environ | {"MEMPLAN_DATA_FOLDER": str(folder / "data")}
     command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", "other"]
     other = subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout.split()[-1]
@@ -160,14 +160,14 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
                     row
                     | dict(zip(("cpu_s", "loop_ran_s", "loop_waited_s"), used, strict=True))
                     | {
-                        "answered_ms": _parts([took for _, took in answers]),
+                        "answered_ms": _ms([took for _, took in answers]),
                         "load": os.getloadavg()[0],
                     }
                 )
 
 
 def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, object]:
-    """Return the outcomes of drawn calls of several callers; calls without an answer in time are repeated alone."""
+    """Return the outcomes of drawn calls of several callers; calls that got no answer in time are repeated alone."""
     calls = [draw_call(random.Random(f"{seed} {number}")) for number in range(count)]
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
@@ -188,7 +188,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
         "seed": seed,
         "statuses": dict(Counter(status for status, _ in answers)),
         "late": late,
-        "refused_ms": _parts([took for status, took in answers if status == "429"]),
+        "refused_ms": _ms([took for status, took in answers if status == "429"]),
         "504_alone": dict(Counter(line[:3] for line in again)),
         "not_right": [line for line in again if line[:3] != "504"],
         "seconds": round(seconds),

@@ -1,9 +1,9 @@
-"""Certificates of orders against enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
+"""Compare certificates of orders with enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
 
 The proved bound of each random graph is certified, by its witness and by a complete search in both directions. The
 checker must accept these certificates, and no mutant that claims a byte more than the least peak by enumeration. Then
-joins, swaps and runs are drawn; a search with all that the checker accepts must still find an order within the least
-peak. The tests try a few.
+joins, swaps and runs are drawn, and a search with all that the checker accepts must still find an order within the
+least peak. The tests try a few graphs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as
 
 
 def draw(seed: int) -> OperationGraph:
-    """Draw a graph of four to nine operations; two in three have alike operations, or outputs written over inputs."""
+    """Draw a graph of four to nine operations; two of three have equal operations, or outputs written over inputs."""
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
@@ -64,7 +64,7 @@ def is_accepted(text: str, lines: list[str]) -> bool:
 
 
 def mutant(lines: list[str], rng: random.Random) -> list[str]:
-    """Return a certificate with words changed, lines left out, said again, or in other places."""
+    """Return a certificate with one or two random changes: a word, or a line removed, repeated or added."""
     found = list(lines)
     for _ in range(rng.randint(1, 2)):
         k, kind = rng.randrange(2, len(found)), rng.randrange(5)
@@ -86,7 +86,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
     macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
     for _ in range(3 * len(graph.ops)):
         u, v = rng.choice([*macros.rows]), rng.choice([*macros.rows])
-        tally["joins"] += _is_taken(lambda u=u, v=v: macros.join(u, v))
+        tally["joins"] += _is_step_accepted(lambda u=u, v=v: macros.join(u, v))
     names = [*macros.rows]
     is_forward = rng.random() < 0.5
     try:
@@ -97,18 +97,18 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
     part = search.part
     for _ in range(20 if len(part) > 1 else 0):
         some = rng.sample(part, 2 * rng.randint(1, len(part) // 2))
-        tally["swaps"] += _is_taken(lambda some=some: search.swap([*zip(some[::2], some[1::2], strict=True)]))
+        tally["swaps"] += _is_step_accepted(lambda some=some: search.swap([*zip(some[::2], some[1::2], strict=True)]))
     try:
         while search.at < len(search.waiting):
             state = search.next()
             if search.swaps and rng.random() < 0.5:
                 swaps = [rng.randrange(len(search.swaps)) for _ in range(rng.randint(1, 3))]
-                if _is_taken(lambda state=state, swaps=swaps: search.rename(state, swaps)):
+                if _is_step_accepted(lambda state=state, swaps=swaps: search.rename(state, swaps)):
                     tally["renamed"] += 1
                     continue
             for _ in range(20):
                 row = rng.sample(part, rng.randint(1, min(4, len(part))))
-                if _is_taken(lambda state=state, row=row: search.commit(state, row)):
+                if _is_step_accepted(lambda state=state, row=row: search.commit(state, row)):
                     tally["runs"] += 1
                     break
             else:
@@ -118,7 +118,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
     return False
 
 
-def _is_taken(step: Any) -> bool:
+def _is_step_accepted(step: Any) -> bool:
     try:
         step()
     except SEARCHED.Refused as refused:
@@ -142,7 +142,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak belongs to a part after the first.
+            # The peak is not in the first part of the graph, so that no search of it is possible.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

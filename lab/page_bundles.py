@@ -1,7 +1,7 @@
-"""Make the page's bundles of its modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
+"""Build the page's bundles of its JavaScript modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
 
-`built/page.js` runs in a page saved as a file, `built/live.js` in the page of a service. The first line of each names
-the digest of the sources, from which a test finds that a bundle is older than an edit.
+`built/page.js` runs in a page saved as a file, `built/live.js` in the page of a service. The first line of each has the
+digest of the sources, by which a test notices that a bundle is older than an edit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FLAGS = ("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--ta
 
 
 def digest() -> str:
-    """Return the digest of all modules."""
+    """Return the SHA-256 of all modules of the page."""
     found = hashlib.sha256()
     with as_file(STATIC) as folder:
         for path in sorted(folder.rglob("*.js")):
@@ -29,7 +29,7 @@ def digest() -> str:
 
 
 def build_bundle(main: str, esbuild: str) -> str:
-    """Return the bundle that begins with a module, with its first line."""
+    """Return the bundle of an entry module, with the digest in its first line."""
     with as_file(STATIC) as folder:
         script = subprocess.run(
             [esbuild, str(folder / main), *_FLAGS], capture_output=True, text=True, check=True

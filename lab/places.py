@@ -1,9 +1,9 @@
-"""Lowest offsets and peaks of `verify`, compared with the verifier: `python -m lab.places 60 [SEED]`.
+"""Compare lowest offsets and peaks of `verify` with the verifier: `python -m lab.places 60 [SEED]`.
 
 Draws problems with every constraint kind and loose plans of them. The lowest offset that `verify` reports for a buffer
 must be the least one that the verifier accepts with all other buffers fixed. For each pool the largest end, and the
-live bytes with and without each buffer, are counted again, time step by time step.
-`tests/planner/verify/test_tie_rules.py` runs some of the cases.
+live bytes with and without each buffer, are recounted time step by time step. `tests/planner/verify/test_tie_rules.py`
+runs some of the cases.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def roots(problem: Problem) -> list[int]:
 
 
 def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
-    """Return the places with one buffer, and its aliases, elsewhere in its pool."""
+    """Return the placements with buffer i and its aliases moved to another offset of its pool."""
     ids = problem.buffers.ids
     pool, own = rows[ids[i]]
     inside = [j for j in range(len(ids)) if problem.roots.get(j, (j, 0))[0] == i]
@@ -70,13 +70,13 @@ def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets
 
 
 def plan_of(rows: Offsets) -> Plan:
-    """Return a plan that claims nothing."""
+    """Return a plan with these placements and no claims."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in rows.items()]
     return Plan.model_validate({"status": "feasible", "placements": placements})
 
 
 def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
-    """Yield the statements of `verify` about a valid plan that the verifier, or a count, contradicts."""
+    """Yield a line for each number that `verify` reports about a plan and that the verifier or a count refutes."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:

@@ -1,8 +1,8 @@
 """Try the wheels of other platforms: `python -m lab.platforms FOLDER`, on the output of `python -m lab.release FOLDER`.
 
-The program in C of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`:
-aarch64 under qemu, musl by its loader, Windows under wine. Its output, with each offset, must be the same as with the
-wheel of x86_64. A platform whose programs cannot run on this machine is named, with the reason.
+The C program of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`: aarch64
+under qemu, musl by its loader, Windows under wine. Its output, with each offset, must equal that with the wheel of
+x86_64. A platform whose programs cannot run on this machine is named, with the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUNNERS = {
     "x86_64-linux-musl": ["/lib/ld-musl-x86_64.so.1"],
     "x86_64-windows-gnu": ["wine"],
 }
-"""The command that runs a target's program here: none for macOS; musl on aarch64 needs its loader."""
+"""For each target, the command that runs its program on this machine; nothing runs macOS and musl on aarch64."""
 PROBLEMS = sorted((ROOT / "examples" / "problems").glob("*/*.csv"))
 
 
@@ -53,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list[str]:
-    """Return the program's output for each problem, with the library of a wheel."""
+    """Return the output of the C program for each problem, linked to the library of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if "/solvers/core/built/memplan." in name)
         library = folder / Path(name).name

@@ -1,9 +1,9 @@
-"""Least extra work within limits: `python -m lab.recompute_agreement [COUNT [SEED]] [--limits 20] [--layers 0]`.
+"""Compare least extra work with brute force: `python -m lab.recompute_agreement [COUNT [SEED]] [--limits 20]`.
 
-Asks, in counted work, for programs of each drawn graph within limits, from its peak down to the need of one operation:
-a lower limit never costs less, no answer is worse than a point of another one, and a search of all programs confirms
-infeasible limits, least costs and bounds. With `--layers` the graphs are training chains of so many layers, without
-that search. The tests try a few.
+It asks, in counted work, for programs of each drawn graph within limits, from its peak down to the need of one
+operation. A lower limit must never cost less, no answer may be worse than a point of another one, and a search of all
+programs must confirm infeasible limits, least costs and bounds. With `--layers N` the graphs are training chains of N
+layers, without that search. The tests try a few graphs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.operation_graphs import plain_graph, training_chain
 
 
 def draw(seed: int, layers: int) -> OperationGraph:
-    """Draw a training chain, or by turns one of four layers or a random graph of five operations."""
+    """Draw a training chain of `layers` layers; if 0, a chain of four layers or a random graph of five operations."""
     rng = random.Random(seed)
     if layers:
         return training_chain(rng, layers)
@@ -37,7 +37,9 @@ def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) ->
     """Yield a line for each answer that is wrong by itself, or contradicts another one."""
     graph = draw(seed, layers)
     peak, least = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]
-    answers = {limit: _answer(graph, limit) for limit in {peak - (peak - least) * k // limits for k in range(limits)}}
+    answers = {
+        limit: _answer_within(graph, limit) for limit in {peak - (peak - least) * k // limits for k in range(limits)}
+    }
     points = [point for answer in answers.values() for point in answer.points]
     for limit, answer in sorted(answers.items()):
         tally["limits"] += 1
@@ -45,17 +47,17 @@ def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) ->
         if best != (answer.extra_cost if answer.is_within else None):
             yield f"{limit}: {answer.extra_cost if answer.is_within else 'nothing'}, another answer has {best}"
         if not layers:
-            yield from (f"{limit}: {fault}" for fault in _compare_with_all(graph, limit, answer, tally))
+            yield from (f"{limit}: {fault}" for fault in _faults_by_enumeration(graph, limit, answer, tally))
 
 
-def _answer(graph: OperationGraph, limit: int) -> Recomputed:
+def _answer_within(graph: OperationGraph, limit: int) -> Recomputed:
     found = order(graph, OrderOptions(recompute=True, within=limit, time_limit_s=5, deterministic=True)).recomputed
     assert found is not None
     return found
 
 
 def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
-    """Yield the claims of an answer that the least extra cost of all programs refutes; None if no program fits."""
+    """Yield the claims of an answer that the least extra cost refutes; `least` is None if no program fits."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:
@@ -64,8 +66,8 @@ def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
         yield f"{answer.extra_cost} is less than the least, {least}"
 
 
-def _compare_with_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
-    """Yield the false claims of an answer, found by a search of all programs."""
+def _faults_by_enumeration(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
+    """Yield the claims of an answer that a search of all programs refutes."""
     costs = costs_of(graph)
     least = min_extra_cost(graph, costs, limit)
     tally["none"] += answer.has_none

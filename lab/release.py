@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Make a release as the command says; return the exit status."""
+    """Make the files of a release by the arguments of the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.release", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "dist", help="where it goes (dist)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this platform; may be repeated")
@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
     """Build the source archive and the wheels of the targets; return the files."""
-    # Always the same folder, so that zig finds its earlier results.
+    # The folder is always the same, so that zig reuses its cached results.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "checkout").mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""Layers in tiles against an enumeration of all tiles: `python -m lab.schedule_tiles 2000 [SEED]`.
+"""Compare layers in tiles with an enumeration of all tiles: `python -m lab.schedule_tiles 2000 [SEED]`.
 
-Layers and machines are drawn; plain Python computes every tiling of each, and compares the least time and the least
-traffic with the results of the search. `greedy` is a tiler that halves the largest side of a tile until it fits.
+Layers and machines are drawn. Plain Python computes every tiling of each, and compares the least time and the least
+traffic with those of the search. `greedy_figures` is a tiler that halves the largest side of a tile until it fits.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from memplan.extensions.schedule.search.networks import network_of
 from tests.support.networks import Network
 
 Tile = tuple[int, int, int, bool]
-"""Rows, columns, channels, and whether the channels are outermost."""
+"""The rows, columns and channels of a tile, and True if the loop over channels is the outermost one."""
 _LIMITS = ("latency", "traffic")
 
 
 class Figures(NamedTuple):
-    """The time, the traffic and the bytes of the fast memory of a layer in tiles; and the bytes in a second one."""
+    """The time and the traffic of a layer in tiles, and its bytes in the fast memory and in a second one."""
 
     latency: float
     traffic: int
@@ -60,14 +60,14 @@ def differences(seed: int) -> list[str]:
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
             k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
-            # The other cost breaks ties, with a weight of 1e-9.
+            # The search breaks ties by the other cost, with a weight of 1e-9.
             if best != least and abs(best - least) > 1e-6 * least:
                 found.append(f"{objective} in {capacity} bytes: must be {least}, got {best}")
     return found
 
 
 def draw_layer(rng: random.Random) -> AccessGraph:
-    """Return a graph of one layer: a convolution, a depthwise one, a pool, a sum of two, or a dense layer."""
+    """Return a graph of one layer: a convolution, depthwise convolution, pool, sum of two tensors, or dense layer."""
     most = 14 if rng.random() < 0.1 else 8
     net = Network()
     x = net.input(rng.randint(1, most), rng.randint(1, most), rng.randint(1, 6))
@@ -88,7 +88,7 @@ def draw_layer(rng: random.Random) -> AccessGraph:
 
 
 def draw_machine(rng: random.Random) -> Target:
-    """Return a small machine."""
+    """Return a drawn target with a small fast memory."""
     fields = {
         "memories": [
             {"name": "L1", "capacity": rng.choice((60, 200, 500, 1500)), "alignment": rng.choice((1, 4, 16))},
@@ -109,13 +109,13 @@ def draw_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of a layer, computed tile by tile; tensors in `far` pass through a second memory."""
+    """Return the figures of layer v, counted tile by tile; tensors in `far` pass through the second memory."""
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
     cut = [_cut(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
     reads = [read for read in row.reads if read.tensor not in fast]
-    # A tensor of which each tile reads the same rows, or the same columns, is not loaded anew along them.
+    # A tensor is not loaded again along an axis on which all tiles read the same range.
     alike = {
         (k, axis): len({read.windows[axis].source(*span, tensors[read.tensor].sizes[axis]) for span in cut[axis]}) == 1
         for k, read in enumerate(reads)
@@ -167,9 +167,9 @@ def walk(
 
 
 def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
-    """Return the figures of a layer by greedy tiling: the largest side of the tile is halved until the tile fits.
+    """Return the figures of a layer by greedy tiling, which halves the largest side of the tile until the tile fits.
 
-    The better of both orders counts.
+    Both loop orders are tried, and the better one counts.
     """
     out = graph.tensors[graph.operations[v].outputs[0]]
     sides = [out.rows, out.columns, max(1, out.channels)]

@@ -1,12 +1,10 @@
 """Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]`, or `FILE ...`.
 
-Or `models [NAME ...]`: networks and training steps of torch with free dimensions, each in 20 s; if an answer claims to
-be optimal and `checkers/all_values.py` cannot decide this, the answer must say that it is unchecked.
-
-Drawn problems: no overlap at any of up to 4,000 values, or at corners and 100 other values; the peak is within the
-proved one.
-Limits: COUNT questions of one symbol, and stairs of two, against every value tried.
-Files: a line each with the proved ratio, the mean and the worst waste at 50 values, and seconds.
+`random`: drawn problems must have no overlap at any of up to 4,000 values, or at corners and 100 other values, and a
+peak within the proved one. `limits`: COUNT questions of one symbol, and staircases of two, are compared with all
+values. Files: a line each with the proved ratio, the mean and the worst waste at 50 values, and seconds. `models [NAME
+...]`: networks and training steps of torch with free dimensions, each in 20 s; if an answer claims to be optimal and
+`checkers/all_values.py` cannot decide this, the answer must say that it is unchecked.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
 
 
 def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield overlaps and false proofs of the plans of a drawn problem."""
+    """Yield the overlaps and the false proofs in the plans for a drawn problem."""
     problem = draw_problem(seed, most_buffers=60)
     found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
     sized, points = compile_sizes(problem), values_of_all_symbols(problem)
@@ -58,7 +56,7 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield wrong limits of a drawn problem with few values; with two symbols, also wrong stairs."""
+    """Yield the wrong limits of a drawn problem with few values, and with two symbols also its wrong staircases."""
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:
@@ -83,14 +81,14 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs that no other pair dominates: none is larger in one number and equal in the other."""
+    """Return the pairs that no other pair dominates with one larger number and an equal one."""
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Print a line for each model; yield the models whose answer claims more than was decided, without saying so."""
+    """Print a line for each model; yield a line for each answer that hides that the checker could not decide it."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:
@@ -104,7 +102,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
 
 
 def row(path: Path, limit_s: float) -> str:
-    """Return the line of a file."""
+    """Return the line about a file: buffers, orders, proved ratio, waste and seconds."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))
@@ -123,7 +121,7 @@ def row(path: Path, limit_s: float) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the program that the arguments name."""
+    """Run the program that the arguments name; return the exit status."""
     if arguments[:1] == ["models"]:
         found = [*faults_of_models(arguments[1:])]
         print(*found, f"{len(found)} faults", sep="\n")

@@ -1,4 +1,4 @@
-"""Pages of the site that differ from the documents in the tree: hooks of `mkdocs build`."""
+"""Hooks of `mkdocs build` for pages of the site that differ from the documents in the repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference of public names in Python, which is derived from docstrings and has no file."""
+    """Add the reference of public Python names, a page that is generated from docstrings."""
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, "python.md", content=python_reference()))
@@ -58,7 +58,7 @@ def _type_text(annotation: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make links to files outside the folder of documents lead to the repository."""
+    """Return a page whose links to files outside of the documents lead to the repository."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
-"""Kill processes of a service at random while jobs arrive: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
+"""Kill processes of a service while jobs arrive: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
-Two servers on one database and two workers, each a process. A round submits jobs and brings one fault in the middle of
-their work: a process is killed with SIGKILL and starts again after a moment, both servers are restarted one after the
-other, or the time of day steps by up to two hours, for all processes, or for one of them where PostgreSQL tells the
+Two servers on one database and two workers run, each in a process. A round submits jobs and causes one fault while they
+are worked on: a process is killed with SIGKILL and starts again after a moment, both servers are restarted one after
+the other, or the time of day steps by up to two hours, for all processes, or for one of them if PostgreSQL provides the
 time. At the end no accepted job may be lost, none may have ended twice or failed, and every plan must pass the
 verifier. Half of the jobs are plans, easy and hard; the others are of all other kinds in turn.
 """
@@ -31,8 +31,8 @@ _KINDS = sorted(QUESTIONS.keys() - {"plan"})
 _STEP_S = 7200
 _STEPPED = """
 import os, pathlib, time
-_now, _step = time.time, pathlib.Path(os.environ["SOAK_STEP"])
-time.time = lambda: _now() + float(_step.read_text() or 0)
+_now, _shift_clock = time.time, pathlib.Path(os.environ["SOAK_STEP"])
+time.time = lambda: _now() + float(_shift_clock.read_text() or 0)
 """
 """The code that each process runs at its start, which shifts its time of day by the seconds in a file."""
 
@@ -62,9 +62,9 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
         servers = [server(f"server-{k}", folder, database_url=url, workers="0") for k in (1, 2)]
         workers = [worker(f"worker-{k}", folder, url) for k in (1, 2)]
         victims += [(machine.name, machine.kill, machine.start) for machine in (*servers, *workers)]
-        victims.append(("rolling restart", lambda: _restart(servers), lambda: None))
+        victims.append(("rolling restart", lambda: _restart_in_turn(servers), lambda: None))
         steps = _shift_clocks((*servers, *workers), folder, is_one=not with_postgres)
-        victims.append(("clock", lambda: _step(draw.choice(steps), draw), lambda: None))
+        victims.append(("clock", lambda: _shift_clock(draw.choice(steps), draw), lambda: None))
         stack.enter_context(machines(*servers, *workers))
         client = Client(servers, draw)
         for _ in range(rounds):
@@ -85,7 +85,7 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
     return found | {"seconds": seconds}
 
 
-def _restart(servers: Sequence[Machine]) -> None:
+def _restart_in_turn(servers: Sequence[Machine]) -> None:
     """Restart servers in turn, each once the previous one is ready."""
     for machine in servers:
         machine.kill(signal.SIGTERM)
@@ -94,7 +94,7 @@ def _restart(servers: Sequence[Machine]) -> None:
 
 
 def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
-    """Let machines shift their time of day; return the files with the shifts, a common one or one for each machine."""
+    """Let machines shift their clocks by seconds read from a file; return the files: one in common, or one each."""
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
     for machine, file in zip(all_of_them, files, strict=True):
@@ -103,12 +103,12 @@ def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) ->
     return files
 
 
-def _step(file: Path, draw: random.Random) -> None:
+def _shift_clock(file: Path, draw: random.Random) -> None:
     file.write_text(str(draw.uniform(-_STEP_S, _STEP_S)))
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
-    """Submit quick jobs and slow ones, and cancel one now and then."""
+    """Submit quick jobs and slow jobs, and cancel one occasionally."""
     for k in range(_JOBS_A_ROUND):
         limit_s = draw.choice((0.5, 1.0, 2.0))
         if k % 2:

@@ -1,4 +1,4 @@
-"""The CPU seconds of starts of memplan, the median of seven: python -m lab.starts."""
+"""Print the CPU seconds of starting memplan in several ways, the median of seven: python -m lab.starts."""
 
 import resource
 import subprocess

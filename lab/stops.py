@@ -2,15 +2,15 @@
 
 Questions of all kinds and options are drawn, and stopped in each of these ways in turn; `--entrance` chooses one:
 
-- `clock`, `cancelled`: in this process after the n-th time that the question asks for the time, by its deadline or by
-  its caller, for some 20 drawn n of each question.
+- `clock`, `cancelled`: in this process at the n-th time that the question checks the time, by its deadline or by its
+  caller, for some 20 drawn n of each question.
 - `limit`, `hang-up`, `job`: at a separate server, by a short limit, by a client that closes the connection, and as a
   job that is cancelled. `memory`: at a server whose processes have a few hundred MiB.
 
-Each question must end with an answer that it verifies and that the complete answer does not contradict, or with 504
-(a job: cancelled without an answer) and a sentence about the progress. Any other end is printed, and makes the command
-fail. The last lines are a table of the questions. If the n-th ask is not the last, the line of the question also has
-the number of further asks, and the processor seconds from the stop to the end.
+Each question must end with an answer that it verifies and that the complete answer does not contradict, or with 504 (a
+job: cancelled without an answer) and a sentence about the progress. Any other end is printed, and makes the command
+fail. The last lines are a table of the questions. If the n-th check of the time is not the last, the line of the
+question also has the number of further checks, and the processor seconds from the stop to the end.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from memplan.questions.question.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20
-"""The moments at which one question is stopped here."""
+"""The most moments at which one question is stopped in this process."""
 _SHARE_THERE = 0.3
-"""The part of the stops that go over HTTP."""
+"""The fraction of the stops that are made at a server over HTTP."""
 _AT_ONCE = 4
 _SIZES_HERE, _SIZES_THERE = (3, 60), (5, 3_000)
 _LIMIT_S, _PATIENCE_S = 2.0, 60.0
@@ -54,14 +54,14 @@ _COLUMNS = ("stops", "answered", "noted", "hung up", "504", "busy", "refused", "
 _PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
 """Pairs of fields: in any two answers to a question, the first is never below the second."""
 _ROUNDING = 1e-12
-"""The part of a value that sums of floating-point numbers in two orders may differ by."""
+"""The relative difference that sums of floating-point numbers in two orders may have."""
 _OF_SCHEDULES = "latency"
 """The objective that the bound of a schedule limits by default."""
 
 
 @dataclass
 class Tally:
-    """The outcomes of stops by question; `asked_on` and `went_on_s` are maxima after a stop, `wrong` the faults."""
+    """The outcomes of stops by question; `asked_on` and `went_on_s` are maxima after a stop, `wrong` are faults."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     asked_on: Counter[str] = field(default_factory=Counter)
@@ -69,7 +69,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, name: str, outcome: str, words: str = "") -> None:
-        """Count a stop, and tell of one that went wrong."""
+        """Count a stop with its outcome, and print one that went wrong."""
         self.counts[name]["stops"] += 1
         self.counts[name][outcome] += 1
         if outcome in ("wrong", "500"):
@@ -88,12 +88,12 @@ class Tally:
 
 @dataclass
 class TimedAsks(Asks):
-    """Asks that know the processor time of the first that was told that all is over."""
+    """Checks of the time that record the processor time of the first check that reports the end."""
 
     over_cpu_s: float | None = None
 
     def is_over(self) -> bool:
-        """Count an ask."""
+        """Return True if the question must stop, and count the check."""
         is_over = super().is_over()
         if is_over and self.over_cpu_s is None:
             self.over_cpu_s = time.process_time()
@@ -105,7 +105,7 @@ DrawnQuestion = tuple[str, dict[str, Any], str]
 
 
 def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> DrawnQuestion:
-    """Return the question of a number."""
+    """Return the question with a number, of a seed; the same arguments give the same question."""
     draw = random.Random(f"{seed} {number}")
     _, body, _, words = draw_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
     return name, json.loads(body), f"seed {seed} number {number}, {words}"
@@ -114,7 +114,7 @@ def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> 
 def stopped_here(
     drawn_question: DrawnQuestion, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally
 ) -> int:
-    """Stop a question in this process at some of its asks; return how often."""
+    """Stop a question in this process at some of its checks of the time; return the number of stops."""
     (name, body, words), whole = drawn_question, Asks()
     question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
@@ -143,15 +143,15 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return the outcome of a question, as `stopped` returns it, or the last frames of a fault of memplan."""
+    """Return the outcome of a stopped question, or the last frames of the traceback of a fault of memplan."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
-    except Exception:  # noqa: BLE001 - all is told
+    except Exception:  # noqa: BLE001 - every fault is reported
         return f"500: {traceback.format_exc(limit=-6)}"
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return the reason why the bounds of two answers to one question contradict each other; None if they do not."""
+    """Return the contradiction between the bounds and values of two answers to one question; None if there is none."""
     if body["options"].get("recompute"):  # whose bound is that of the operations that run again in this answer
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
@@ -166,7 +166,7 @@ def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> st
 async def stopped_there(
     own: ServerProcess, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
 ) -> None:
-    """Stop a question at a server, in one way."""
+    """Stop a question at a server, in one of the ways, and count the outcome."""
     name, body, words = drawn_question
     limit_s = round(draw.choice((0.02, 0.1, 0.3, 1.0)), 3) if way in ("limit", "memory") else _LIMIT_S
     body = body | {"options": body.get("options", {}) | {"time_limit_s": limit_s}}
@@ -175,12 +175,12 @@ async def stopped_there(
     try:
         if way == "hang-up":
             async with asyncio.timeout(draw.random() * _LIMIT_S):
-                status, answer = _parts(await exchange(own, f"/v1/{name}", content))
+                status, answer = _status_and_body(await exchange(own, f"/v1/{name}", content))
         elif way == "job":
             status, answer = await _cancelled_job(own, name, content, draw.random() * _LIMIT_S)
         else:
             async with asyncio.timeout(_PATIENCE_S):
-                status, answer = _parts(await exchange(own, f"/v1/{name}", content))
+                status, answer = _status_and_body(await exchange(own, f"/v1/{name}", content))
     except TimeoutError:
         tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: nothing came in {_PATIENCE_S:g} s")
         return
@@ -190,7 +190,7 @@ async def stopped_there(
 
 async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
     """Submit a question as a job, cancel it, and return its result in the form of a call's answer."""
-    status, answer = _parts(await exchange(own, f"/v1/jobs?kind={name}", content))
+    status, answer = _status_and_body(await exchange(own, f"/v1/jobs?kind={name}", content))
     if status != 202:
         return status, answer
     path = f"/v1/jobs/{json.loads(answer)['id']}"
@@ -198,9 +198,9 @@ async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s:
     await exchange(own, path, b"", method="DELETE")
     give_up = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up:
-        job = json.loads(_parts(await exchange(own, path, b"", method="GET"))[1])
+        job = json.loads(_status_and_body(await exchange(own, path, b"", method="GET"))[1])
         if job["state"] in ("succeeded", "cancelled"):
-            status, answer = _parts(await exchange(own, f"{path}/result", b"", method="GET"))
+            status, answer = _status_and_body(await exchange(own, f"{path}/result", b"", method="GET"))
             return (504, answer) if status in (404, 409) else (status, answer)
         if job["state"] in ("failed", "expired"):
             error = str(job.get("error"))
@@ -209,7 +209,8 @@ async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s:
     raise TimeoutError
 
 
-def _parts(answer: bytes) -> tuple[int, bytes]:
+def _status_and_body(answer: bytes) -> tuple[int, bytes]:
+    """Return the status and the body of an HTTP answer."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head[9:12] or 0), body
 
@@ -238,7 +239,7 @@ def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, an
 
 
 async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
-    """Stop so many questions at servers, some at once."""
+    """Stop `count` questions at servers, several at once."""
     with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder, ExitStack() as stack:
         servers: dict[bool, ServerProcess] = {}
         for is_small in {way == "memory" for way in ways}:

@@ -1,7 +1,7 @@
-"""Plans for all values, by their checker: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
+"""Check plans for all values by their checker: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
 
 The checker must confirm the answer of `shapes` to each drawn problem, or report that it cannot decide. Of each answer,
-`--mutants` mutants are made; an accepted mutant must be true at each value.
+`--mutants` mutants are made, and an accepted mutant must be true at every value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
 
 
 def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    """Return an answer with one number, expression or place of it changed."""
+    """Return an answer with one random change of a number, an expression or a position."""
     found: dict[str, Any] = json.loads(json.dumps(answer))
     program = draw.choice(found["programs"])
     part = draw.choice(
@@ -81,7 +81,7 @@ def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
 
 
 def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
-    """Return whether an answer's claims hold, at every value or at many."""
+    """Return True if an answer's claims are true at all values, or at 300 of them if there are too many."""
     try:
         programs = OffsetPrograms.model_validate_json(
             json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
@@ -101,7 +101,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
-    """Yield differences between the checker and `shapes` on a drawn problem, and the false mutants that it accepts."""
+    """Yield the differences between the checker and `shapes` on a drawn problem, and the accepted false mutants."""
     problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")

@@ -1,7 +1,7 @@
-"""The least arena of a model by memplan, compared with the least arena of TFLite Micro: `[COUNT [SEED]] [FILE ...]`.
+"""Compare the computed arena of a model with the least arena of TFLite Micro: `[COUNT [SEED]] [FILE ...]`.
 
 Models are files, or drawn: one for every known operator, in int8 and in float32, and COUNT of two and three operators.
-For each, the runtime of PyPI's `tflite_micro` must start in the computed arena, and not in 16 bytes less; the least
+For each, the runtime of PyPI's `tflite_micro` must start in the computed arena, and not in 16 bytes less; its least
 arena is found by steps of 16 bytes. A model with partly unknown kernels must not start in less than the computed arena.
 The runtime's checks ignore kernel data that overlaps tensors in use; a start in a smaller arena for that reason is
 counted separately.
@@ -44,7 +44,7 @@ while head := ask.read(8):
 
 
 class Device:
-    """TFLite Micro in a separate process; if the process ends, the model does not start."""
+    """TFLite Micro in a separate process; a model that ends the process counts as not started."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -56,7 +56,7 @@ class Device:
             self.process = None
 
     def starts(self, data: bytes, size: int) -> bool:
-        """Return True if a model starts in an arena of `size` bytes."""
+        """Return True if the runtime starts a model in an arena of `size` bytes."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -74,7 +74,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the least arena near `said` bytes; None if the model does not start in a larger one either."""
+        """Return the least arena, searched near `said` bytes; None if the model does not start in a far larger one."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):
@@ -90,7 +90,7 @@ class Device:
 
 
 def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield models of one operator each, and then of two and three, by their names."""
+    """Yield drawn models with their names: of one operator each, and then of two and three."""
     draw = random.Random(seed)
     kinds = {True: sorted(LAYERS.keys() - FLOAT_ONLY), False: sorted(LAYERS)}
     alone = [(is_int8, [name]) for is_int8, names in kinds.items() for name in names]
@@ -102,7 +102,7 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             for name in names:
                 model.at = LAYERS[name](model, name)
             yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
-        except (ValueError, IndexError):  # too small an image for one of them
+        except (ValueError, IndexError):  # the image is too small for one of the operators
             continue
 
 
@@ -137,7 +137,7 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def main() -> int:
-    """Judge the files, or drawn models if there are no files."""
+    """Compare the files, or drawn models if no file is named; return 1 if an arena is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*")
     given = parser.parse_args().what

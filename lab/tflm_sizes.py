@@ -1,9 +1,9 @@
-"""The sizes of TFLite Micro's structures, as compilers have them: `TFLM INCLUDE... [--compiler ARM] [--to FILE]`.
+"""Measure the sizes of TFLite Micro's structures with compilers: `TFLM INCLUDE... [--compiler ARM] [--to FILE]`.
 
-A probe has an array of the size, and one of the alignment, of each structure that the runtime puts into its arena; the
-compiler lays the arrays out, and `nm` prints their lengths. Structures that are private to a kernel's source file are
-taken from that file. Arm's bare-metal ABI has enumerations as small as their values; other 32-bit ABIs do not. The
-host's ABI is that of PyPI's `tflite_micro`, with compressed weights. INCLUDE: folders of flatbuffers, gemmlowp and ruy.
+A probe has an array of the size, and one of the alignment, of each structure that the runtime puts into its arena; `nm`
+prints the lengths of these arrays. Structures that are private to a kernel's source file are taken from that file.
+Arm's bare-metal ABI has enumerations as small as their values; other 32-bit ABIs do not. The host's ABI is that of
+PyPI's `tflite_micro`, with compressed weights. INCLUDE: folders of flatbuffers, gemmlowp and ruy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ABIS = {
     "ilp32": ([*_ARM, "-fno-short-enums"], True),
     "lp64": (["-DUSE_TFLM_COMPRESSION"], False),
 }
-"""Flags of each ABI, and whether the compiler for Arm makes it. The layouts of Xtensa, RISC-V and wasm32 are one."""
+"""For each ABI its flags, and True if the compiler for Arm makes it. Xtensa, RISC-V and wasm32 share `ilp32`."""
 _MICRO = "tensorflow/lite/micro"
 _KERNELS = [
     *("activations", "add", "batch_matmul", "circular_buffer", "conv", "dequantize", "fully_connected", "hard_swish"),
@@ -99,17 +99,17 @@ _OPTIONS = {
     "TRANSPOSE_CONV": "TransposeConv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
     "UNPACK": "Unpack", "VAR_HANDLE": "VarHandle", "WHILE": "While",
 }  # fmt: skip
-"""An operator's options, as they are parsed into the arena."""
+"""For each operator, the structure of its options that the runtime parses into the arena."""
 _STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
 
 
 def probe(tflm: Path) -> str:
-    """Return the source of the probe."""
+    """Return the C++ source of the probe."""
     kinds = {f"runtime {name}": of for name, of in _RUNTIME.items()}
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
     lines = [f"#include {header}" for header in _HEADERS]
-    # A planner's rows, a resource variable and the parser's allocator are private or hidden: their members are these.
+    # A planner's rows, a resource variable and the parser's allocator are private: these structures have their members.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
     )
@@ -142,7 +142,7 @@ def measure_structures(source: str, command: list[str]) -> dict[str, tuple[int, 
 
 
 def main() -> int:
-    """Write the table."""
+    """Write the table of sizes and alignments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tflm", type=Path)
     parser.add_argument("include", nargs="*", type=Path)

@@ -1,12 +1,12 @@
-"""Tables of buffers from traces of malloc and logs of TFLite Micro: `python -m lab.traces malloc|tflm-log IN OUT.csv`.
+"""Convert traces of malloc and logs of TFLite Micro to tables of buffers: `python -m lab.traces malloc|tflm-log IN
+OUT.csv`.
 
-A trace of malloc has a call a row, `op,id,size[,alignment]`, and each call is a time step: `op` is alloc (malloc,
+A trace of malloc has a call in each row, `op,id,size[,alignment]`, and each call is a time step. `op` is alloc (malloc,
 calloc, memalign, new, ...), free (dealloc, delete) or realloc, `id` the block, mostly its address, and `new_id` the
-block after realloc. A block that is allocated again is another buffer (`0x10#2`); during realloc both blocks are alive;
-a block that is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are.
-
-A log has the output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its present or its earlier form, among other lines;
-its lifetimes are closed, and its offsets stay in the table, for `memplan verify`.
+block after realloc. A block that is allocated again is another buffer (`0x10#2`), and during realloc both blocks are
+alive. A block that is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are. A log has the
+output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its present or its earlier form, among other lines. Its lifetimes
+include their last step, and its offsets stay in the table, for `memplan verify`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def malloc_rows(text: str) -> Iterator[Row]:
 
 
 def tflm_log_rows(text: str) -> Iterator[Row]:
-    """Yield the buffers of a plan in a log, once each; raises ValueError for two plans."""
+    """Yield the buffers of a plan in a log, each once; raises ValueError if the log has two different plans."""
     rows: dict[int, Row] = {}
     for found in _PLANNED.finditer(text):
         fields = {name.removesuffix("_old"): int(value) for name, value in found.groupdict().items() if value}
@@ -80,7 +80,7 @@ KINDS = {"malloc": malloc_rows, "tflm-log": tflm_log_rows}
 
 
 def table(kind: str, text: str) -> str:
-    """Return a table of buffers as memplan reads it."""
+    """Return the buffers of a trace or a log as a table that memplan reads."""
     rows = list(KINDS[kind](text))
     names = ["id", "lower", "upper", "size", "alignment"] + ["offset"] * any("offset" in row for row in rows)
     out = io.StringIO()

@@ -1,6 +1,6 @@
-"""Choices of weights for fast memory, against all sets, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
+"""Compare choices of weights for a fast memory with all sets, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
 
-The objective is the number of bytes read from slow memory.
+The choice minimises the bytes read from the slow memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memplan.solvers.portfolio.solve import solve
 
 
 def draw_program(seed: int) -> tuple[Operations, int]:
-    """Return a small program with two or three weights, and the bytes of the fast memory."""
+    """Return a small program with two or three weights, and the size of the fast memory in bytes."""
     draw = random.Random(seed)
     names = [f"w{k}" for k in range(draw.randint(2, 3))]
     rows: list[dict[str, Any]] = [
@@ -42,9 +42,9 @@ def draw_program(seed: int) -> tuple[Operations, int]:
 
 
 def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
-    """Return True if first fit in this order places all buffers (bytes, alignment, start, end) within `size` bytes.
+    """Return True if first fit in this order places all buffers (size, alignment, start, end) within `size` bytes.
 
-    The order of the offsets of any plan gives a plan that is no higher, so all orders together miss none.
+    First fit in the order of any plan's offsets is no higher than that plan, so trying all orders is exact.
     """
     placed: list[tuple[int, int, int, int]] = []
     for width, step, start, end in order:
@@ -59,7 +59,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
 
 
 def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
-    """Return the fewest bytes read of weights outside a memory of so many bytes, by trying all sets of them."""
+    """Return the fewest bytes read of weights outside a memory of `size` bytes, over all sets; None if none fits."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
     found = []
@@ -72,7 +72,7 @@ def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int 
 
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield how the choice of a drawn program differs from the best of all sets of weights."""
+    """Yield a line if the weights chosen for a drawn program are not the best of all sets."""
     operations, size = draw_program(seed)
     given = problem_of(operations)
     least = min_slow_traffic(given, weights_of(operations), size)

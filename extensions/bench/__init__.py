@@ -1,4 +1,4 @@
-"""Solvers and other planners side by side on suites of problems; and the machines of clusters, for all commands."""
+"""Benchmarks of solvers and other planners on suites of problems; and clusters, on which all commands can run."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Runs on the machines of a cluster: each carries its instance, and checks the installed packages there."""
+"""Benchmark runs on the machines of a cluster: each carries its instance; packages are checked on each machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.solvers.portfolio import registry
 
 
 def required_packages(solvers: Sequence[str]) -> list[str]:
-    """Return the packages that a machine needs for some solvers; `auto` needs those of all installed solvers."""
+    """Return the solvers that a machine must have; with `auto`, also all solvers that are installed here."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 
 
 def missing_packages(solvers: Sequence[str]) -> str:
-    """Return which of the packages this machine lacks; empty for none."""
+    """Return a sentence on the first solver that this machine lacks, with its packages; empty if it has all."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
@@ -34,12 +34,12 @@ def missing_packages(solvers: Sequence[str]) -> str:
 
 
 def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
-    """Begin a remote run; raises FormatError if its instance cannot be read."""
-    return executor.submit(_measure_task, task, files_of(task.instance))
+    """Start a run on a cluster; return its future. Raises FormatError if the instance cannot be read."""
+    return executor.submit(_measure_with_files, task, files_of(task.instance))
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
-    """Return the row of an ended run."""
+    """Return the row of a finished run; a run whose machine was lost too often has the outcome `failed`."""
     begun = executor.count_starts(future)
     try:
         return future.result().model_copy(update={"begun": begun})
@@ -48,7 +48,7 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
         return Result.model_validate({**named, "outcome": "failed", "message": str(error), "begun": begun})
 
 
-def _measure_task(task: BenchTask, files: dict[str, bytes]) -> Result:
+def _measure_with_files(task: BenchTask, files: dict[str, bytes]) -> Result:
     with TemporaryDirectory(prefix="memplan-") as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)

@@ -1,6 +1,6 @@
-"""The processors of a running Dask or Ray cluster as an executor; work and answers are pickled.
+"""A running Dask or Ray cluster as an executor, to which functions and results are sent as pickles.
 
-Its machines need memplan of this version, and nothing of this machine's files.
+The machines of the cluster need this version of memplan, and no files of this machine.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
 ATTEMPTS = 4
-"""How often work is begun whose machine is lost; Dask's default."""
+"""The most attempts to run a task whose machine is lost, as many as Dask makes by default."""
 _PATIENCE_S = 4.0
 """The seconds within which a cluster must answer."""
 
 
 class MachineLostError(MemplanError):
-    """A machine was lost during some work, and so were all others that tried again."""
+    """The machine that ran a task was lost, and so were those of all further attempts."""
 
 
 class ClusterExecutor(Executor):
-    """Runs work on the machines of a cluster, and repeats it elsewhere if a machine is lost."""
+    """An executor on the machines of a cluster, which repeats a task on another machine if its machine is lost."""
 
     def __init__(self) -> None:
         self._begun: Counter[str] = Counter()
@@ -48,15 +48,15 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def max_submitted(self) -> int:
-        """Return how many runs may be submitted: twice the processors, so that no machine waits."""
+        """Return the number of tasks to keep submitted: twice the processors, so that no machine waits."""
         return 2 * max(1, self.places)
 
     def count_starts(self, future: Future[Any]) -> int:
-        """Return how often the work of a future was begun, and forget it."""
+        """Return how often the task of a future was started, and forget the future."""
         return self._begun.pop(self._names.pop(future), 1)
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Begin work on a machine; its future raises MachineLostError after too many attempts."""
+        """Start a task on a machine; its future raises MachineLostError after ATTEMPTS lost machines."""
         future: Future[T] = Future()
         self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
         self._begin(future, name, partial(work, *given, **named))
@@ -66,7 +66,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
-        """Copy the result of remote work into a future."""
+        """Copy the result or the error of a remote future into a local one."""
         with suppress(InvalidStateError):  # it was cancelled in the meantime
             if there.cancelled():
                 future.cancel()
@@ -80,7 +80,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError if there is no machine, or if `lacking` reports something on one."""
+        """Raise OptionError if the cluster has no machine, or if `lacking` returns a sentence on one of them."""
         there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
             raise OptionError("on: no machine has joined the cluster")
@@ -96,15 +96,15 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return what a machine lacks; empty for nothing."""
+    """Return a sentence on another version or on what `further` reports; empty if the machine has everything."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
 @contextmanager
 def executor_on(address: str) -> Iterator[ClusterExecutor]:
-    """Yield the executor of a cluster, `dask://HOST:PORT` or `ray://HOST:PORT`; what runs there ends with the block.
+    """Yield the executor of a cluster, `dask://HOST:PORT` or `ray://HOST:PORT`; its tasks end with the block.
 
-    Raises OptionError where there is none.
+    Raises OptionError if no cluster answers at the address.
     """
     scheme, _, where = address.partition("://")
     host, _, port = where.rpartition(":")
@@ -115,16 +115,16 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except OSError as error:
         raise OptionError(f"on: nothing answers at {excerpt(address)}: {error.strerror or error}") from None
-    with (_dask if scheme == "dask" else _ray)(address, where) as executor:
+    with (_dask_executor if scheme == "dask" else _ray_executor)(address, where) as executor:
         yield executor
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function that reports, on a cluster's machine, whether its work was cancelled.
+    """Return a function that is True once the task that a cluster's machine runs was cancelled.
 
-    Ray ends the process of cancelled work; with Dask the work must check.
+    Ray ends the process of a cancelled task; with Dask, the task itself must check.
     """
-    with suppress(ImportError, ValueError):  # the latter where no worker of Dask runs this
+    with suppress(ImportError, ValueError):  # ValueError if this process is no worker of Dask
         from distributed import get_worker
 
         worker = get_worker()
@@ -134,13 +134,13 @@ def is_unwanted() -> Callable[[], bool]:
 
 
 @contextmanager
-def _dask(address: str, where: str) -> Iterator[ClusterExecutor]:
+def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from distributed import Client
 
     def connect() -> Any:
         return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
 
-    # In a thread that may be abandoned: Dask waits for ever for a peer that accepts and never answers.
+    # Dask waits for ever for a server that accepts and never answers, so this runs in a thread that can be left.
     until = time.monotonic() + _PATIENCE_S
     try:
         client = run_in_thread(connect, left_s=lambda: until - time.monotonic())
@@ -180,7 +180,7 @@ class _OfDask(ClusterExecutor):
 
 
 def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
-    """Run work on a Dask machine after announcing its start."""
+    """Run a task on a Dask machine after an event that announces its start."""
     from distributed import get_worker
 
     get_worker().log_event(topic, name)
@@ -188,12 +188,12 @@ def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
 
 
 @contextmanager
-def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
+def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     import ray
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # the error has the reason
+        with warnings.catch_warnings(action="ignore"):  # the error below has the same reason
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
@@ -206,23 +206,25 @@ def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
 class _OfRay(ClusterExecutor):
     def __init__(self, ray: Any) -> None:
         super().__init__()
-        self._ray = ray
+        self._ray_executor = ray
 
     @property
     def places(self) -> int:
-        return int(self._ray.cluster_resources().get("CPU", 0))
+        return int(self._ray_executor.cluster_resources().get("CPU", 0))
 
     def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         there: dict[str, T | BaseException] = {}
-        for node in self._ray.nodes():
+        for node in self._ray_executor.nodes():
             if node["Alive"] and node["Resources"].get("CPU"):
                 where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(_run_work).remote(work)
+                asked = self._ray_executor.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(
+                    _run_work
+                ).remote(work)
                 try:
-                    there[node["NodeManagerAddress"]] = self._ray.get(asked)
-                except Exception as error:  # noqa: BLE001 - whatever a machine lacks
+                    there[node["NodeManagerAddress"]] = self._ray_executor.get(asked)
+                except Exception as error:  # noqa: BLE001 - reported as what the machine lacks
                     there[node["NodeManagerAddress"]] = error
         return there
 
@@ -230,18 +232,18 @@ class _OfRay(ClusterExecutor):
         from ray.exceptions import RayTaskError
 
         self._begun[name] += 1
-        asked = self._ray.remote(num_cpus=1, max_retries=0)(_run_work).remote(work)
+        asked = self._ray_executor.remote(num_cpus=1, max_retries=0)(_run_work).remote(work)
 
         def settle(there: Future[T]) -> None:
-            is_lost = not there.cancelled() and isinstance(there.exception(), self._ray.exceptions.RayError)
+            is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # in a separate thread: this one is Ray's, and receives its answers
+            elif self._begun[name] < ATTEMPTS:  # in another thread, as Ray needs this one to receive answers
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))
 
-        future.add_done_callback(lambda _: future.cancelled() and self._ray.cancel(asked, force=True))
+        future.add_done_callback(lambda _: future.cancelled() and self._ray_executor.cancel(asked, force=True))
         asked.future().add_done_callback(settle)
 
 

@@ -1,4 +1,4 @@
-"""`memplan bench`: solvers and peers side by side on suites, and regressions between two files of results."""
+"""The command `memplan bench`, which runs solvers on suites, and compares two files of results."""
 
 from __future__ import annotations
 
@@ -72,25 +72,27 @@ def bench(
         return None
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
-    wanted = jobs(suites, _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
+    wanted = jobs(
+        suites, _solver_names(solvers), _seed_numbers(seeds), time_limit, _size_in_bytes(memory_limit), is_warm=not cold
+    )
     results = steps.run_all(wanted, at_once, output, on)
     if not steps.report(results):
         return FOUND_WRONG
     return None
 
 
-def _names(text: str) -> list[str]:
+def _solver_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _seeds(text: str) -> list[int]:
+def _seed_numbers(text: str) -> list[int]:
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
         raise OptionError(f"seeds: must be integers with commas between, got {excerpt(text)}") from None
 
 
-def _bytes(text: str) -> int:
+def _size_in_bytes(text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Comparison of two result files: what got worse.
+"""The comparison of two files of results, which finds regressions.
 
-Medians over the seeds are compared, for what both files ran. Machines differ and are shared with others, so the time
-counts as a geometric mean over the instances, and relative to the peers' where both files hold the same peers.
+Medians over the seeds are compared, for runs that both files have. As machines differ and are shared with other work,
+times count as a geometric mean over the instances, relative to the times of peers that both files have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHORTEST_S = 0.002
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, one sentence each; `compared` counts instances x solvers in both."""
+    """The changes between two files, a sentence each; `compared` counts the instances x solvers that both files have."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -34,8 +34,8 @@ class Comparison:
 
 
 def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
-    """Compare two lists of results; raises OptionError if they have nothing in common."""
-    before, after = _cells(old), _cells(new)
+    """Return the comparison of two lists of results; raises OptionError if they have no run in common."""
+    before, after = _cells_by_key(old), _cells_by_key(new)
     common = [key for key in before if key in after]
     if not common:
         raise OptionError("compare: the two files must have instances, solvers and time limits in common")
@@ -47,36 +47,36 @@ def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
         changes.append(_change_in_time(solver, pairs, drift))
     regressions = tuple(change[0] for change in changes if change is not None and change[1])
     improvements = tuple(change[0] for change in changes if change is not None and not change[1])
-    notes = [f"only in the old file: {_name(key)}" for key in before if key not in after]
-    notes += [f"only in the new file: {_name(key)}" for key in after if key not in before]
+    notes = [f"only in the old file: {_run_name(key)}" for key in before if key not in after]
+    notes += [f"only in the new file: {_run_name(key)}" for key in after if key not in before]
     if drift is not None:
         notes.append(f"the peers take {drift:.2f} times the CPU time of the old file; times are relative to that")
     return Comparison(len(common), regressions, improvements, tuple(notes))
 
 
 Change = tuple[str, bool] | None
-"""A sentence, and whether it reports a regression."""
+"""A sentence on a change, and True if it is a regression; None for no change."""
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Compare the plans of a solver on an instance, the worst change first."""
+    """Return the most important change in the plans of a solver on an instance."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
     ]
     for what, old, new in shares:
         if new != old:
-            return f"{_name(key)}: {what} {old:.0%} -> {new:.0%}", new < old
+            return f"{_run_name(key)}: {what} {old:.0%} -> {new:.0%}", new < old
     if before.peak is None or after.peak is None:
         return None
     factor = after.peak / before.peak if before.peak else 1.0
     if abs(factor - 1) <= PEAK_TOLERANCE:
         return None
-    return f"{_name(key)}: peak {before.peak} -> {after.peak} ({factor - 1:+.2%})", factor > 1
+    return f"{_run_name(key)}: peak {before.peak} -> {after.peak} ({factor - 1:+.2%})", factor > 1
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Compare the CPU time of a solver over the instances planned both times."""
+    """Return the change in the CPU time of a solver, over the instances that it planned in both files."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None
@@ -96,7 +96,7 @@ def _proved_share(cell: Cell) -> float:
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
 
 
-def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
+def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
     for row in latest_rows(results):
         if row.outcome != "skipped":
@@ -104,6 +104,6 @@ def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
     return {key: Cell(key[0], key[1], None, tuple(runs)) for key, runs in grouped.items()}
 
 
-def _name(key: tuple[str, str, float]) -> str:
+def _run_name(key: tuple[str, str, float]) -> str:
     instance, solver, limit = key
     return f"{solver} on {instance} ({limit:g} s)"

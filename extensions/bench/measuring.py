@@ -1,4 +1,4 @@
-"""Measurement of a run from outside: a separate process with limits, timed by an independent clock."""
+"""The measurement of a run in a separate process, with limits, by a clock outside of that process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memplan.extensions.bench.worker import BenchTask
 from memplan.solvers.processes.child import ChildProcess
 
 GRACE_S = 5.0
-"""The seconds after its time limit at which a run is killed; some peers are a little late."""
+"""The seconds after its time limit at which a run is killed, as some peers end a little late."""
 PREPARATION_LIMIT_S = 300.0
-"""The limit for imports and for reading the instance, and again for checking the plan."""
+"""The most seconds for imports and reading the instance, and again for checking the plan."""
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a job in a separate process and return its row, even if the process fails.
+    """Run a job in a separate process; return its row, even if the process fails.
 
-    The process is killed, and the row worth nothing, once `is_cancelled`.
+    Once `is_cancelled` returns True the process is killed, and the row is not a measurement.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     load_average = round(os.getloadavg()[0], 2)
@@ -57,25 +57,25 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
 
 @dataclass(eq=False)
 class _Clock:
-    """The time at which a run is killed, renewed for each part of the run."""
+    """The time at which a run is killed, set again for each part of the run."""
 
     is_cancelled: Callable[[], bool]
     end: float = math.inf
 
     def set(self, limit_s: float) -> None:
-        """Set the end to `limit_s` seconds from now."""
+        """Set the time to `limit_s` seconds from now."""
         self.end = time.monotonic() + limit_s
 
     def is_over(self) -> bool:
-        """Return True once the time is over or everything is cancelled."""
+        """Return True if the time has passed, or if the run was cancelled."""
         return time.monotonic() > self.end or self.is_cancelled()
 
 
 def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Send the job, start it when it is ready, and return its merged messages and its time."""
+    """Send a job to its process, start it when it is ready, and return the fields of its messages and its time."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
-    facts = _message(child)
+    facts = _next_message(child)
     if "ready" in facts:
         clock.set(job.time_limit_s + GRACE_S)
         facts |= _time_run(child)
@@ -84,22 +84,22 @@ def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
     elif child.stopped_by is not None:
         facts |= {"outcome": "failed", "message": f"was not ready after {PREPARATION_LIMIT_S:g} s"}
     clock.set(PREPARATION_LIMIT_S)
-    return facts | _message(child) if "done" in facts else facts
+    return facts | _next_message(child) if "done" in facts else facts
 
 
 def _time_run(child: ChildProcess) -> dict[str, Any]:
-    """Start a ready run, follow it to its end, and time it."""
+    """Start a run that is ready; return its wall time, its curve, and the fields of its last message."""
     curve: list[Moment] = []
     begin = time.monotonic()
     child.start()
-    while "moment" in (message := _message(child)):
+    while "moment" in (message := _next_message(child)):
         elapsed_s, peak, bound = message["moment"]
         curve.append(Moment(wall_time_s=round(elapsed_s, 6), peak=peak, lower_bound=bound))
     return {"wall_time_s": round(time.monotonic() - begin, 6), "curve": tuple(curve), **message}
 
 
-def _message(child: ChildProcess) -> dict[str, Any]:
-    """Return the next message; empty if the process has ended."""
+def _next_message(child: ChildProcess) -> dict[str, Any]:
+    """Return the next message of a process; empty if the process has ended."""
     try:
         message: dict[str, Any] = child.answer()
     except EOFError:
@@ -108,7 +108,7 @@ def _message(child: ChildProcess) -> dict[str, Any]:
 
 
 def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
-    """Say why a process ended without an outcome: its status, and the last line that it wrote."""
+    """Return the outcome of a process that ended early: its exit status, and the last line that it wrote."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
@@ -119,7 +119,7 @@ def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
 
 @cache
 def machine() -> str:
-    """Return a description of this machine: processor, cores and system."""
+    """Return a description of this machine: its processor, its cores and its system."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,6 +1,6 @@
-"""Orders of graphs in benchmarks: memplan's search, and the given order.
+"""Orders of graphs in benchmarks: memplan's search, and the order as given.
 
-An order is checked, and its bytes are counted from the graph and the order alone.
+An order is checked and its live peak counted from the graph and the order alone.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from memplan.planner.errors import InputError
 
 
 def load() -> None:
-    """Load everything that memplan's search needs, before the measurement."""
+    """Load all that memplan's search for orders needs, before the measurement."""
     _ = LIBRARY.handle
 
 
-def _measure_memplan(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
+def _memplan_order_facts(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
     result = order_operations(graph, time_limit_s=time_limit_s)
     facts = judge_order(result.ordered or graph, result.order)
     return {**facts, "lower_bound": result.lower_bound, "status": result.status}
 
 
 def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
-    """Return the checked figures of an order as fields of a Result."""
+    """Return the fields of a Result for an order: its live peak, or the error if it is not a valid order."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
         return {"outcome": "plan", "peak": peak_of(graph, order), "status": "feasible", **facts}
@@ -36,7 +36,7 @@ def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
 
 
 ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
-    "order": _measure_memplan,
+    "order": _memplan_order_facts,
     "given-order": lambda graph, _: judge_order(graph, range(len(graph.ops))),
 }
-"""Functions that order a graph within a time limit, by their names as solvers."""
+"""For each name of a solver, a function that orders a graph within a time limit."""

@@ -1,8 +1,8 @@
-"""Adapters for other planners, each for a package maintained elsewhere.
+"""Adapters for planners of other projects (peers).
 
-A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order. It refuses a problem
-that it cannot express with OptionError. Its plans are verified like any other. Any other function of this kind can be
-measured, too: `module:function` is its name.
+A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order of buffers. It raises
+OptionError for a problem that it cannot express. Its plans are verified as all others are. Any function of this kind
+can be measured, by the name `module:function`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from memplan.solvers.reference.table import PREFIX
 
 PeerSolver = Callable[[Problem, float], I64]
 _THREADS = 6
-"""A thread count; with fewer, no member of omnimalloc's portfolio computes the lower bound."""
+"""The number of threads with which omnimalloc's portfolio also computes its lower bound."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A row of the table: `where` is `module:function`, `distribution` the package that it adapts, if there is one."""
+    """A peer: `where` is `module:function`, and `distribution` the package that it adapts, if it does."""
 
     name: str
     where: str
@@ -39,16 +39,16 @@ class Peer:
 
     @property
     def is_installed(self) -> bool:
-        """True if its package can be imported."""
+        """True if the package of the peer can be imported."""
         return is_installed(self.package)
 
     @property
     def version(self) -> str:
-        """The name and version of the installed distribution."""
+        """The name and the version of the installed package."""
         return self.name if self.distribution is None else f"{self.distribution} {version(self.distribution)}"
 
     def load(self) -> PeerSolver:
-        """Import the peer's function."""
+        """Import and return the peer's function."""
         return cast(PeerSolver, import_object(self.where))
 
 
@@ -59,7 +59,7 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer of a name; for `module:function`, that function as a peer; None for other names."""
+    """Return the peer with a name; `module:function` is that function as a peer; None for any other name."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
@@ -80,7 +80,7 @@ def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return the offsets of an allocator, with sizes rounded to alignments and times shifted to 0."""
+    """Return the offsets that an allocator of omnimalloc chooses; sizes are rounded up, and times begin at 0."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)
@@ -94,9 +94,9 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return a step that all alignments divide; raises OptionError unless buffers are plain sized intervals.
+    """Return the bytes to which sizes are rounded up, so that planners without alignment can be used.
 
-    With sizes rounded up to it, planners that know no alignment will do.
+    All alignments divide it. Raises OptionError if the problem has more than buffers with a size and one lifetime.
     """
     table, pool = problem.buffers, problem.pools[0]
     beyond = {

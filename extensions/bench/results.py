@@ -1,4 +1,4 @@
-"""Results: one JSON line for each run, flushed at once, so that an interrupted benchmark can be resumed."""
+"""Results of benchmarks: a JSON line for each run, flushed at once, so that an interrupted benchmark can resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[str, str, int, float]
 
 
 class Moment(WireValue):
-    """A point of an anytime curve: the state after some seconds."""
+    """A point of an anytime curve: the peak and the lower bound after some seconds."""
 
     wall_time_s: float
     peak: int | None = None
@@ -72,22 +72,22 @@ class Result(WireValue):
 
     @property
     def is_valid(self) -> bool:
-        """True for an answer without faults, with a plan or without."""
+        """True for an answer without faults, with or without a plan."""
         return self.outcome in ("plan", "none")
 
     @property
     def key(self) -> Key:
-        """The key shared by rows of the same run."""
+        """The key of a run, which rows of repetitions of the run share."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def latest_rows(rows: Iterable[Result]) -> list[Result]:
-    """Drop rows that a later row of the same run replaces, such as skipped ones."""
+    """Return the rows without rows that a later row of the same run replaces."""
     return list({row.key: row for row in rows}.values())
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read the rows of a file, without an incomplete last line. Raises FormatError."""
+    """Return the rows of a file, without an incomplete last line; raises FormatError for a wrong line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
@@ -104,9 +104,9 @@ def read_results(path: Path) -> list[Result]:
 
 @contextmanager
 def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
-    """Open a result file for appending: yield its rows, and the file for new ones.
+    """Open a file of results; yield its rows, and the file for new ones, without an incomplete last line.
 
-    Raises FormatError where it cannot be written, or holds something else.
+    Raises FormatError if the file cannot be written, or has other contents.
     """
     try:
         file = path.open("a+b")
@@ -120,6 +120,6 @@ def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
 
 
 def write_result(file: IO[bytes], result: Result) -> None:
-    """Append one row and flush it."""
+    """Append one row to a file, and flush it."""
     file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
     file.flush()

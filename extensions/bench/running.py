@@ -1,4 +1,4 @@
-"""Many runs: the remaining tasks, and a row for each run as it finishes."""
+"""Many runs: the jobs of a benchmark, the jobs that remain, and each run as it finishes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def jobs(
     memory_limit_bytes: int,
     is_warm: bool = True,
 ) -> list[BenchTask]:
-    """Return every instance x seed x solver; raises OptionError for an unknown suite or solver.
+    """Return a job for every instance, seed and solver; raises OptionError for an unknown suite or solver.
 
-    The solvers take turns on an instance, so that what disturbs the machine for a while disturbs them alike.
+    On each instance the solvers take turns, so that a temporary disturbance of the machine affects all of them.
     """
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise OptionError(
@@ -53,7 +53,7 @@ def jobs(
 
 
 def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
-    """Drop the jobs that already have a row; skipped ones are tried again."""
+    """Return the jobs without a row; jobs that were skipped are tried again."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
@@ -61,9 +61,9 @@ def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list
 def run(
     wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Begin all wanted jobs, at most `at_once` at a time, and yield each with its future as it ends.
+    """Start all wanted jobs, at most `at_once()` at a time; yield each with its future when it ends.
 
-    If the caller stops early, jobs that have not begun are never started.
+    If the caller stops early, jobs that have not started are cancelled.
     """
     waiting, begun = iter(wanted), dict[Future[R], T]()
     try:

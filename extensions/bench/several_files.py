@@ -1,4 +1,4 @@
-"""Command lines of many files on a cluster: sent in shares, with results copied back."""
+"""Commands on many files, run on a cluster in shares of several files, whose results are copied back."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
 
 _MOST, _EACH = 64, 4
-"""The most files in a share, and the shares for each processor if there are few files."""
+"""The most files in a share, and the number of shares for each processor if there are few files."""
 
 
 def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[LineOutcome]:
-    """Run the command lines of several files on a cluster, and yield each in order, as `run_apart` does.
+    """Run the command lines of several files on a cluster; yield the outcome of each, in their order.
 
     Each answer is passed to `keep`, if given, or else written into the files that its line names. Raises OptionError if
-    there is no cluster, or a machine lacks a package.
+    there is no cluster, or if a machine lacks a package.
     """
     if lines[0].given["server"] is not None:
         raise OptionError("server: must not be given with --on: leave one out")
@@ -37,7 +37,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
         shares = [lines[k : k + each] for k in range(0, len(lines), each)]
         begun = run(
             range(len(shares)),
-            lambda k: executor.submit(run_share, _share(shares[k], keep is not None)),
+            lambda k: executor.submit(run_share, _share_of(shares[k], keep is not None)),
             executor.max_submitted,
         )
         known, due = dict[int, Sequence[LineResult]](), 0
@@ -54,7 +54,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
-    """Print and write the result of a remote line."""
+    """Print and write the result of a line that ran on another machine."""
     if done.said:
         say(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -65,12 +65,12 @@ def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> Lin
     return LineOutcome(line, done.status, done.wrong)
 
 
-def _share(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
+def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
     return Share(lines[0].question.name, [*map(_line_with_files, lines)], os.environ.get(SETTING), wants_answers)
 
 
 def _line_with_files(line: CommandLine) -> SentLine:
-    """Return a line with its files; an unreadable one is reported as missing remotely."""
+    """Return a line with the contents of its input files; a file that cannot be read is reported as missing there."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):
         if path == STANDARD:

@@ -1,4 +1,4 @@
-"""Suites: the files that `memplan bench` runs on, and known facts about them."""
+"""Suites: the problem files that `memplan bench` runs on, and known facts about them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _SUFFIXES = (".csv", ".json")
 LISTING = "index.json"
-"""A file with facts about the others in its folder: objects with `file`, and perhaps `peer_peaks` and `pools`."""
+"""A file about the others in its folder: a list of objects with `file`, and maybe `peer_peaks` and `pools`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SuiteProblem:
-    """A problem and, if known, a reachable peak in bytes."""
+    """A problem and, if known, a peak in bytes that is known to be reachable."""
 
     problem: Problem
     known_peak: int | None = None
 
 
 class _ListedFile(BaseModel):
-    """A file in a folder's listing; peaks count if they are numbers, for plans with one pool."""
+    """A file in the listing of its folder; numbers in `peer_peaks` are peaks of plans with one pool."""
 
     file: str
     peer_peaks: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return the files of a suite (a file or folder) in a fixed order; raises OptionError for neither."""
+    """Return the files of a suite, which is a file or a folder, in a fixed order; raises OptionError for neither."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -47,10 +47,12 @@ def instances(suite: str) -> list[str]:
 
 
 def pose(name: str) -> SuiteProblem:
-    """Read the problem in a file, with the facts in its folder's listing; raises InputError."""
+    """Return the problem in a file, with the facts in the listing of its folder; raises InputError."""
     path = Path(name)
     problem = read_problem(path)
-    listed = next((entry for entry in _listing(path.parent / LISTING) if entry.file == path.name), _ListedFile(file=""))
+    listed = next(
+        (entry for entry in _listed_files(path.parent / LISTING) if entry.file == path.name), _ListedFile(file="")
+    )
     if listed.pools:
         return SuiteProblem(replace_fields(problem, pools=listed.pools))
     peaks = [peak for peak in listed.peer_peaks.values() if isinstance(peak, int)]
@@ -60,14 +62,14 @@ def pose(name: str) -> SuiteProblem:
 def files_of(name: str) -> dict[str, bytes]:
     """Return a suite's file and its facts as files for another machine; raises FormatError."""
     path = Path(name)
-    listed = [entry for entry in _listing(path.parent / LISTING) if entry.file == path.name]
+    listed = [entry for entry in _listed_files(path.parent / LISTING) if entry.file == path.name]
     try:
         return {path.name: path.read_bytes(), LISTING: TypeAdapter(list[_ListedFile]).dump_json(listed)}
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror}") from error
 
 
-def _listing(path: Path) -> list[_ListedFile]:
+def _listed_files(path: Path) -> list[_ListedFile]:
     if not path.is_file():
         return []
     try:

@@ -1,4 +1,4 @@
-"""Summaries of rows by instance and solver, and by solver; and their report as plain text."""
+"""Summaries of result rows, by instance and solver and by solver, and their report as text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from statistics import mean, median, median_low
 from memplan.extensions.bench.results import Result, latest_rows
 
 SHORTEST_S = 1e-4
-"""The resolution of times; shorter ones are noise of clock and pipes."""
+"""The shortest time that counts, as shorter ones are noise of clock and pipes."""
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run in a word, with the number of differing plans."""
+    """Return the outcome of a run as a word; with several plans, also their number."""
     word = run.status or "plan" if run.outcome == "plan" else run.outcome
     if not run.costs:
         return word
@@ -32,7 +32,7 @@ def penalised_s(run: Result, *, is_solved: bool) -> float:
 
 
 def is_own(run: Result) -> bool:
-    """Return True if the plan of a run was found by the solver that was asked; engines start from plans of greedy."""
+    """Return True if the plan of a run was found by the requested solver; engines start from greedy plans."""
     if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
         return run.outcome == "plan"
     return run.found_by.partition(":")[0] == run.solver.partition(":")[0]
@@ -40,7 +40,7 @@ def is_own(run: Result) -> bool:
 
 @dataclass(frozen=True)
 class Cell:
-    """A solver on an instance, with medians over its seeds."""
+    """The runs of a solver on an instance, with medians over its seeds."""
 
     instance: str
     solver: str
@@ -49,7 +49,7 @@ class Cell:
 
     @cached_property
     def plans(self) -> list[Result]:
-        """The runs with a valid plan."""
+        """The runs that found a valid plan."""
         return [run for run in self.runs if run.outcome == "plan"]
 
     @property
@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def ratio(self) -> float | None:
-        """The median peak as a multiple of the bound."""
+        """The median peak as a multiple of the best bound."""
         return self.peak / self.bound if self.peak is not None and self.bound else None
 
     @property
@@ -68,27 +68,27 @@ class Cell:
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Return True if a run reached the best bound of all runs, or proved its plan optimal otherwise."""
+        """Return True if a run reached the best bound of all runs, or proved its plan optimal in another way."""
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
 
     @property
     def wall_time_s(self) -> float | None:
-        """The median wall time."""
-        return self._median("wall_time_s")
+        """The median wall time in seconds."""
+        return self._median_of("wall_time_s")
 
     @property
     def cpu_time_s(self) -> float | None:
-        """The median CPU time."""
-        return self._median("cpu_time_s")
+        """The median CPU time in seconds."""
+        return self._median_of("cpu_time_s")
 
     @property
     def peak_rss_bytes(self) -> float | None:
-        """The median memory."""
-        return self._median("peak_rss_bytes")
+        """The median of the most memory in use, in bytes."""
+        return self._median_of("peak_rss_bytes")
 
-    def _median(self, field: str) -> float | None:
+    def _median_of(self, field: str) -> float | None:
         values = [value for run in self.plans if (value := getattr(run, field)) is not None]
         return median(values) if values else None
 
@@ -125,7 +125,7 @@ class SolverLine:
 
 
 class Summary:
-    """Grouped rows. Skipped runs are in `skipped` only."""
+    """Rows grouped by instance and solver; skipped runs are only in `skipped`."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         rows = latest_rows(results)
@@ -142,13 +142,13 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best proved bound, ignoring bounds that a valid plan contradicts."""
+        """Return the best proved lower bound of an instance, without bounds that a valid plan contradicts."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
     def false_claims(self) -> list[Result]:
-        """Return the runs whose bound or "infeasible" a valid plan contradicts."""
+        """Return the runs whose bound, or whose status infeasible, a valid plan contradicts."""
         wrong = []
         for rows in self.of_instance.values():
             best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
@@ -164,7 +164,7 @@ class Summary:
         return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
 
     def improvable_instances(self, solver: str) -> list[str]:
-        """Return the instances where a solver's median peak is above a reachable one."""
+        """Return the instances on which a solver's median peak is above a peak that is known to be reachable."""
         return [
             instance
             for (instance, name), cell in self.cells.items()
@@ -172,7 +172,7 @@ class Summary:
         ]
 
     def shared_instances(self) -> list[str]:
-        """Return the instances that every solver planned in every run."""
+        """Return the instances that every solver planned in all of its runs."""
         return [
             instance
             for instance, rows in self.of_instance.items()
@@ -181,11 +181,11 @@ class Summary:
         ]
 
     def cells_of(self, instance: str) -> list[Cell]:
-        """Return the cells of an instance."""
+        """Return the cells of all solvers on an instance."""
         return [cell for (name, _), cell in self.cells.items() if name == instance]
 
     def lines(self) -> list[SolverLine]:
-        """Return a line for each solver, the best PAR2 first."""
+        """Return a line for each solver, by rising PAR2."""
         rows, shared = [], set(self.shared_instances())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
@@ -211,7 +211,7 @@ def _proved_peaks(cell: Cell) -> list[float]:
 
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
-    """Return the geometric mean of the available values, each clamped below; None without values."""
+    """Return the geometric mean of the values that are not None, each at least `at_least`; None without values."""
     clipped = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in clipped)) if clipped and min(clipped) > 0 else None
 
@@ -222,13 +222,13 @@ _SOLVERS = ("solver", "runs", "plans", "own", "solved", "peak/bound", "PAR2 s", 
 
 
 def text_report(summary: Summary) -> str:
-    """Return the whole report as plain text."""
+    """Return the whole report as text."""
     parts = [_run_table(summary), text_table(_SOLVERS, _solver_rows(summary)), "\n".join(remarks(summary))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def remarks(summary: Summary) -> list[str]:
-    """Return remarks on reading the tables, the origin of the figures, and failures."""
+    """Return remarks on how to read the tables, where the figures are from, and which runs failed."""
     shared, instances = len(summary.shared_instances()), len(summary.of_instance)
     machines = sorted({row.machine for row in summary.rows if row.machine})
     versions = sorted({row.version for row in summary.rows if row.version})
@@ -244,9 +244,9 @@ def remarks(summary: Summary) -> list[str]:
             * (len(machines) > 1)
         ),
         *(f"Version: {version}" for version in versions),
-        *(f"FALSE CLAIM: {_run(row)}: bound {row.lower_bound}, {row.status}" for row in summary.false_claims()),
-        *(f"{row.outcome}: {_run(row)}: {row.message}" for row in without_plan),
-        *(f"over its time limit: {_run(row)}: {row.wall_time_s:.2f} s" for row in summary.overruns()),
+        *(f"FALSE CLAIM: {_run_text(row)}: bound {row.lower_bound}, {row.status}" for row in summary.false_claims()),
+        *(f"{row.outcome}: {_run_text(row)}: {row.message}" for row in without_plan),
+        *(f"over its time limit: {_run_text(row)}: {row.wall_time_s:.2f} s" for row in summary.overruns()),
         *(
             f"above a known peak: {solver} on {', '.join(above)}"
             for solver in summary.solvers
@@ -256,7 +256,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def _run_table(summary: Summary) -> str:
-    """Return the table of runs under a line for each instance, so that long file names do not widen it."""
+    """Return the table of runs, with a heading line for each instance, so that long names do not widen columns."""
     cells = [cell for instance in summary.of_instance for cell in summary.cells_of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
@@ -269,7 +269,7 @@ def _run_table(summary: Summary) -> str:
 
 
 def _run_row(cell: Cell) -> tuple[str, ...]:
-    """Return the words of a solver on an instance: medians over the seeds."""
+    """Return the cells of the table for a solver on an instance: medians over the seeds."""
     solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_format_value(cell.peak), _format_value(cell.ratio, ".5f"))
     times = _format_value(cell.wall_time_s, ".4f"), _format_value(cell.cpu_time_s, ".4f")
     memory = _format_value(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
@@ -277,14 +277,14 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _finder_and_prover(runs: Iterable[Result]) -> str:
-    """Return the most frequent finder of the plan, without packing rules, and the prover."""
+    """Return the most frequent finder of the plan, without its packing rules, and the most frequent prover."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the words of each solver, the best PAR2 first."""
+    """Return the rows of the table of solvers, by rising PAR2."""
     rows = []
     for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.own, line.solved))
@@ -293,7 +293,7 @@ def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
     return rows
 
 
-def _run(row: Result) -> str:
+def _run_text(row: Result) -> str:
     return f"{row.solver} on {row.instance}, seed {row.seed}"
 
 
@@ -302,7 +302,7 @@ def _format_value(value: float | None, spec: str = "") -> str:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as plain-text columns: words left-aligned, numbers right-aligned."""
+    """Return rows as columns of text, with words aligned left and numbers aligned right."""
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(

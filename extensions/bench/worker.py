@@ -40,14 +40,14 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
-"""The name of a search for several plans that differ pairwise by a distance."""
+"""The form of `plans=K@D`, the name of a search for K plans that differ pairwise by at least D."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
 
 @dataclass(frozen=True)
 class BenchTask:
-    """One run: a solver (or peer) on an instance, by name. The memory limit applies to each process, in bytes."""
+    """A run: the names of a solver or peer and of an instance, and its limits; memory in bytes for each process."""
 
     instance: str
     solver: str
@@ -58,7 +58,7 @@ class BenchTask:
 
     @property
     def key(self) -> Key:
-        """The key of its result's row."""
+        """The key of the row of its result."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
@@ -66,7 +66,7 @@ def main() -> None:
     """Run the process: its task is a job, its answers are messages."""
     parent = Parent()
     say = parent.send
-    sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
+    sys.path.append(str(Path.cwd()))  # so that planners in the current folder can be imported
     try:
         _run(parent.task, parent)
     except SolverFailedError as error:
@@ -99,13 +99,13 @@ def _run(job: BenchTask, parent: Parent) -> None:
     with _measure_resources(job, parent):
         plan = planner(problem, say_moment)
     facts = judge_plan(problem, plan)
-    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # after it had found a plan
+    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # the engine failed after it had found a plan
         facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
     parent.send({"known_peak": generated.known_peak, "version": version, **facts})
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
-    """Order a graph of operations, after warming up memplan's search."""
+    """Order a graph of operations, after a warm-up of memplan's search."""
     graph = read_graph(job.instance)
     orders.load()
     with _measure_resources(job, parent):
@@ -115,8 +115,8 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Report the resources used before and after the block, under the job's memory limit, from the parent's start."""
-    # There is none on Windows, where bench runs nothing but must be importable.
+    """Report the CPU time and memory used by the block, which runs under the job's memory limit."""
+    # Windows has no module `resource`; bench does not run there, but must be importable.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -132,7 +132,7 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return a solver or peer as an imported function, with its version; raises OptionError."""
+    """Return a solver or peer as an imported function, and its version; raises OptionError if it cannot be used."""
     if match := DIFFERING.fullmatch(solver):
         options = validate_options(
             plans.PlanOptions,
@@ -161,7 +161,7 @@ def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
 
 
 def _plan_of_answer(problem: Problem, answer: object) -> Plan:
-    """Return the plan of an answer: an array of offsets, or any form that a caller's planner may return."""
+    """Return the plan of a planner's answer: an array of offsets, or any other form that `plan` accepts."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
         return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
@@ -179,7 +179,7 @@ def _warm_up(solver: str) -> None:
 
     Ours solves a large one, too, for what small ones do not need; some peers would take long.
     """
-    if DIFFERING.fullmatch(solver):  # which refuses problems without prices
+    if DIFFERING.fullmatch(solver):  # it would refuse the small problem, which has no prices
         solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
@@ -189,7 +189,7 @@ def _warm_up(solver: str) -> None:
 
 
 def cpu_time_s() -> float:
-    """Return the CPU time of this process and its ended children, by the kernel's account."""
+    """Return the CPU time of this process and its ended children in seconds, as the kernel counts it."""
     import resource
 
     usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -197,19 +197,19 @@ def cpu_time_s() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """Return the peak memory of this process or an ended child."""
+    """Return the most memory that this process or an ended child had in use, in bytes."""
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    # Not RUSAGE_SELF: it includes the memory that the parent had in use when it forked.
+    # RUSAGE_SELF would include the memory that the parent had in use when it forked.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Return the verdict on a plan: verified, its peak recounted, its claims checked."""
+    """Return the fields of a Result for a plan: it is verified, its peak is recounted, and its claims are checked."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
-    if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks
+    if len(problem.pools) == 1:  # with several pools, the best plan may not have the least sum of peaks
         bound = max(bound, plan.lower_bound or 0)
     facts: dict[str, Any] = {
         "buffers": len(problem.buffers),
@@ -227,7 +227,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
         facts["is_proved"] = all(each.cost == each.cost_lower_bound for each in every)
     if violations := verify(problem, plan):
         return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
-    peak = _peak(problem, plan)
+    peak = _total_peak(problem, plan)
     if plan.peak not in (None, peak):
         return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
     if peak < bound:
@@ -235,7 +235,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     return {"outcome": "plan", "peak": peak, **facts}
 
 
-def _peak(problem: Problem, plan: Plan) -> int:
+def _total_peak(problem: Problem, plan: Plan) -> int:
     """Return the sum over the pools of the largest end offset."""
     ends = plan.placements.offset + problem.buffers.size
     return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))

@@ -1,4 +1,4 @@
-"""Cascade: operations run in stripes; the memory saved and the extra work, each point a verified plan."""
+"""Cascades: operations run together in stripes; each saving of memory is a verified plan with its extra work."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""The question `cascade`: operations run in stripes, so that only edges of their tensors are kept."""
+"""The question `cascade`: operations run in stripes, so that only the edges of tensors are kept between steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memplan.questions.question import ChartView, Control, Question
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
-    """Return the latency of a point; None without a target, or if the point does not fit its fast memory."""
+    """Return the latency of a point on a target; None without a target, or if its peak exceeds the fast memory."""
     if target is None or point.peak > target.capacity:
         return None
     slow_name = list(point.used or ())[-1:]
@@ -37,10 +37,10 @@ def latency_of_point(point: CascadePoint, target: Target | None) -> float | None
 
 
 def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> float:
-    """Return the latency of a cascade with its arena in the fast memory and the `slow` tensors in the slow one.
+    """Return the latency of a cascade, in the target's unit of time, with the arena in the fast memory.
 
-    These, inputs and outputs that come and go in pieces, and the constants of each run go over the link, as they take
-    no bytes of the arena that would hold them. A streamed input that no region takes in pieces is loaded beforehand.
+    The `slow` tensors, streamed inputs and outputs, and the constants of each run pass over the link, as they are not
+    stored in the arena. A streamed input that no region takes in pieces is loaded before the first region.
     """
     graph, over = cascade.graph, cascade.streamed.union(slow)
     in_pieces = {tensor for region in cascade.regions for tensor in region.pieces}
@@ -56,7 +56,7 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
-"""The most characters of a name in a line; its last ones are kept, as they differ."""
+"""The most characters of a name in a line; a longer name loses its beginning, which names often share."""
 _TARGET = (
     "The machine on which points get latencies: a target as JSON, such as examples/schedules/gap8_like.json, or DORY's"
     " file of hardware."
@@ -82,17 +82,17 @@ def cascade(
     running, latency = control.begin(options), partial(latency_of_point, target=target)
     if isinstance(graph, OperationGraph):
         graph = add_region_room(graph, alignment=options.alignment)
-    answer = (_swept if options.sweep else search_cascades)(graph, options, running, latency)
+    answer = (_search_combinations if options.sweep else search_cascades)(graph, options, running, latency)
     return answer if options.point is None or not answer.points else answer.add_plans(options.point)
 
 
-def _swept(
+def _search_combinations(
     graph: OperationGraph | AccessGraph,
     options: CascadeOptions,
     running: Control,
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
-    """Return the answer of the combination with the lowest peak, with the points of all combinations."""
+    """Search each combination of the swept options; return the answer with the lowest peak, and the points of all."""
     chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
@@ -116,12 +116,12 @@ def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
-    """Yield the rows of the answer's table."""
+    """Yield the lines of the answer's table."""
     for row in found.swept:
         values = ", ".join(
             f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()
         )
-        least = _figures(found, row.points[-1], row.layers_peak) if row.points else "no cascade is within the bounds"
+        least = _summary(found, row.points[-1], row.layers_peak) if row.points else "no cascade is within the bounds"
         yield f"{values}: {least}"
     if found.swept:
         yield f"{len(found.swept):,} of {found.combinations:,} combinations; the one with the lowest peak:"
@@ -132,15 +132,15 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     latency = "" if found.layers_latency is None else f"  latency {found.layers_latency:,.1f}"
     yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}{latency}"
     for k, point in enumerate(found.points, found.first):
-        yield from _point_lines(found, k, point)
+        yield from _lines_of_point(found, k, point)
     if not found.points and found.layers_macs is not None:
         yield "no cascade is within the bounds" if found.operations else "the graph has no operations"
     if found.without_rolling is not None:
         plain = found.without_rolling
         yield f"without rolling {plain.peak:>14,} bytes  {100 * (plain.macs_ratio - 1):>+8.2f} % MACs"
     for barrier in found.barriers[:_MOST_BARRIERS]:
-        where = f"operation {_operation(found, barrier.operation)}"
-        yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
+        where = f"operation {_operation_text(found, barrier.operation)}"
+        yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_barrier_text(barrier)}"
     effort = found.exhausted
     if effort.strides and not (effort.evaluated or effort.skipped_strides or effort.cut_short):
         yield f"no region       {'':>14} can be cut into stripes of {' and '.join(map(str, effort.strides))}"
@@ -154,7 +154,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals"
 
 
-def _figures(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
+def _summary(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
     share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
@@ -165,20 +165,20 @@ def _figures(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak
     )
 
 
-def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
-    yield f"cascade {k:<7} {_figures(found, point, found.layers_peak)}"
+def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
+    yield f"cascade {k:<7} {_summary(found, point, found.layers_peak)}"
     for region in point.regions:
         if region.stride is not None:
             height, width = (str(size) if size >= 0 else f"1/{-size}" for size in region.stride)
             size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
             size = f"{height} channels a step" if region.kind == "channels" else size
             size += f", {region.ragged} of them ragged" if region.ragged else ""
-            first, last = (_operation(found, v, point.origins) for v in (region.first_operation, region.end - 1))
+            first, last = (_operation_text(found, v, point.origins) for v in (region.first_operation, region.end - 1))
             yield f"    {region.id}: operations {first} to {last}, {size}"
 
 
-def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Return an operation's position, kind and output; `origins` maps operations that run again."""
+def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
+    """Return the text of an operation: position, kind and output; `origins` maps positions to the original graph."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
@@ -186,12 +186,12 @@ def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | N
     return f"{position} ({label if label.isprintable() else excerpt(label)})" if label else str(position)
 
 
-def _reason(barrier: Barrier) -> str:
+def _barrier_text(barrier: Barrier) -> str:
     kind = barrier.kind or "an unknown kind"
     return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
 
 
-def _example() -> dict[str, Any]:
+def _example_body() -> dict[str, Any]:
     image, features, scores = {"shape": [1, 26, 26, 3]}, {"shape": [1, 24, 24, 32]}, {"shape": [1, 24, 24, 8]}
     first = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     second = {"in": [1], "out": [2], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
@@ -207,6 +207,6 @@ QUESTION = Question(
     exit_status=lambda found: 0 if found.points else 1,
     exits={0: "there are points", 1: "none is within the bounds"},
     status=lambda found: "feasible" if found.points else None,
-    example=_example(),
+    example=_example_body(),
     view=ChartView("peak", "macs", ("peak", "multiplications"), ("bytes", "number")),
 )

@@ -1,4 +1,4 @@
-"""`memplan cascade`; it writes points as C, a script, a picture or a page, and the model in parts."""
+"""The command `memplan cascade`, which can also write C, a schedule script, a picture, a page, and a model in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Control
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
 _ORDER_S = 1.0
-"""The least seconds for the order of a model that is written."""
+"""The seconds that the search for an order has at least, before a model is written."""
 _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 
@@ -41,30 +41,30 @@ def cascade(line: CommandLine) -> int:
         call.values = {"graph": model.access}
     answer = ask(call)
     show(call, answer)
-    drawn = {PAGE: lambda _path: _page(call, answer), _PICTURE: lambda _path: _picture(answer)}
+    drawn = {PAGE: lambda _path: _page_of_answer(call, answer), _PICTURE: lambda _path: _picture_of_answer(answer)}
     written = {
-        _SCHEDULE: lambda path: _schedule(call, answer, path),
-        FOLDER: lambda path: _program(call, graph, answer, path),
+        _SCHEDULE: lambda path: _schedule_of_answer(call, answer, path),
+        FOLDER: lambda path: _write_c(call, graph, answer, path),
     }
     write_beside(
-        call, {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _model(call, graph, model, answer, path))}
+        call, {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _write(call, graph, model, answer, path))}
     )
     return end(call, answer)
 
 
-def _page(call: Call, answer: Any) -> bytes:
+def _page_of_answer(call: Call, answer: Any) -> bytes:
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)
 
 
-def _picture(answer: Any) -> bytes:
+def _picture_of_answer(answer: Any) -> bytes:
     from memplan.api.reports.views import view
 
     return view("cascade-picture")(answer)
 
 
-def _schedule(call: Call, answer: Any, path: str) -> bytes | None:
+def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
     from memplan.extensions.cascade.schedule_report import schedule
 
     if not answer.points:
@@ -73,10 +73,10 @@ def _schedule(call: Call, answer: Any, path: str) -> bytes | None:
     return schedule(answer.points[-1])
 
 
-def _model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Write the form with the smallest arena.
+def _write(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
+    """Write the model in the form with the smallest arena: in parts, or in another order.
 
-    The search of the order takes at most half as long as that of the cascades, or 1 s.
+    The search for an order takes at most half as long as that for cascades, or 1 s if that is longer.
     """
     if not answer.points:
         return None
@@ -88,8 +88,8 @@ def _model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes 
     return model_if_gained(call, written, path)
 
 
-def _program(call: Call, graph: Any, answer: Any, path: str) -> None:
-    """Write the last point as C into a folder."""
+def _write_c(call: Call, graph: Any, answer: Any, path: str) -> None:
+    """Write the last point as C files into a folder, and report their names."""
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return

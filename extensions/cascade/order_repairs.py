@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: in place, another order, recomputation, or a cascade; each is planned."""
+"""Repairs of a graph of operations: in place, another order, recomputation, or stripes; each has a verified plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
 _MOST_CASCADES = 8
-"""The most points that are planned in several pools, cheapest first."""
+"""The most points of a cascade that are planned in the problem's pools, cheapest first."""
 _RULES = ("pools", "forbid_pools", "offset")
 Row = dict[str, Any]
 
@@ -33,22 +33,22 @@ Row = dict[str, Any]
 def repairs_of_graph(
     graph: OperationGraph, asked: Problem, options: ExplainOptions, control: Control, *, never_as_given: bool = False
 ) -> OrderRepairs:
-    """Return the repairs with which a graph fits the pools of the problem that it poses.
+    """Return the repairs with which a graph fits the pools of the problem `asked`, cheapest first.
 
-    None needed, outputs in place, another order, clones, stripes: what costs nothing comes first, then the cheapest
-    program with clones, then the cheapest cascade. There are none for a graph that fits as given where `asked` is
-    proved not to. What `asked` says of a tensor's pools and offset holds for its repairs too.
+    Tried in turn: no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade. A
+    graph that fits as given although `asked` is proved not to has no repairs. Rules of `asked` on a tensor's pools and
+    offset hold in the repairs, too.
     """
-    search = _Orders(graph, asked, rules_of_tensors(graph, asked), control)
+    search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
     start = search.plan_repair("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
         why = (
             f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
         )
-        return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
+        return _result((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
-        return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
+        return _result((start,), start.live_peak, proved=True, with_plans=with_plans)
     graph_repairs = [*search.overwrites()]
     placed = order_and_place(graph, control.limit_to(0.3 * control.remaining_s), goal="placed")
     order = list(placed.order)
@@ -59,7 +59,7 @@ def repairs_of_graph(
         graph_repairs += [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
     proved, left_out = not graph_repairs and least > search.capacity, []
-    # Fewer changes to the program first: operations run again before operations in stripes.
+    # Recomputation changes a program less than stripes do, so it is tried first.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
         if len(graph_repairs) >= wanted:
             break
@@ -67,11 +67,11 @@ def repairs_of_graph(
             graph_repairs += repairs(max(0.05, 0.5 * control.remaining_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
-    return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+    return _result(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return a problem's placement rules for a graph's tensors, by their names in `problem_of_order`."""
+    """Return a problem's rules on pools and offsets, by the names of tensors in `problem_of_order`."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):
@@ -82,7 +82,7 @@ def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
     return rules
 
 
-def _answer(
+def _result(
     repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
 ) -> OrderRepairs:
     status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
@@ -93,8 +93,8 @@ def _answer(
 
 
 @dataclass(frozen=True)
-class _Orders:
-    """The orders of one graph, planned in the pools of the problem that it poses."""
+class _OrderPlanner:
+    """The planner of a graph's orders in the pools of the problem `asked`."""
 
     graph: OperationGraph
     asked: Problem
@@ -103,12 +103,12 @@ class _Orders:
 
     @property
     def capacity(self) -> int:
-        """The bytes of all pools together, of which one without a size has any."""
+        """The bytes of all pools together; a pool without a size counts as the largest size."""
         sizes = [pool.size for pool in self.asked.pools]
         return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
 
     def overwrites(self) -> Iterator[OrderRepair]:
-        """Yield the given order with outputs written over inputs, if it fits."""
+        """Yield the repair that keeps the order and writes outputs over inputs, if it fits."""
         over = replace(self, graph=allow_overwriting(self.graph))
         written = tuple(k for k, row in enumerate(over.graph.ops) if row.may_overwrite)
         if written and (found := over.plan_repair("in-place", list(range(len(self.graph.ops))), written)) is not None:
@@ -120,7 +120,7 @@ class _Orders:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair by an order, or None if its bytes or its plan do not fit."""
+        """Return the repair that runs the operations in an order; None if no plan of it fits the pools."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None
@@ -129,11 +129,11 @@ class _Orders:
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
-        repair = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
+        repair = _build_repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
         return repair.model_copy(update={"moves": moves})
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the cheapest program that fits by recomputation."""
+        """Yield the repair with the cheapest recomputation that fits, if one is found within `limit_s` seconds."""
         self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
         answer = search("recompute")(self.graph, options, self.control.limit_to(limit_s))
@@ -145,12 +145,12 @@ class _Orders:
             if plan is not None:
                 moved = sum(map(self._bytes_of, point.clones))
                 costs = (point.extra_cost, moved, point.live_peak)
-                repair = _repair("recompute", point.order, point.clones, costs, problem, plan)
+                repair = _build_repair("recompute", point.order, point.clones, costs, problem, plan)
                 yield repair.model_copy(update={"regions": answer.regions})
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the fitting cascade with the fewest multiplications."""
+        """Yield the repair by the cascade with the fewest multiplications that fits, if one is found in time."""
         self._refuse_rules()
         options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
@@ -162,16 +162,16 @@ class _Orders:
             if plan is not None:
                 before = result.layers_macs or 0, result.layers_traffic or 0
                 more = max(0, point.macs - before[0]), max(0, point.traffic - before[1])
-                yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
+                yield _build_repair("cascade", None, ends, (*more, point.estimate), problem, plan)
                 return
 
     def _bytes_of(self, operation: int) -> int:
-        """Return the bytes that an operation reads and writes."""
+        """Return the bytes that an operation reads and writes when it runs once."""
         row = self.graph.ops[operation]
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _refuse_rules(self) -> None:
-        """Raise OptionError where tensors have rules, as split or recomputed tensors have none."""
+        """Raise OptionError if tensors have rules, which do not carry over to split or recomputed tensors."""
         if self.rules:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has a pool or an offset of its own")
 
@@ -193,7 +193,7 @@ class _Orders:
         return plan if is_found else None
 
 
-def _repair(
+def _build_repair(
     kind: OrderChange,
     order: tuple[int, ...] | None,
     operations: tuple[int, ...],
@@ -201,7 +201,7 @@ def _repair(
     problem: Problem,
     plan: Plan,
 ) -> OrderRepair:
-    """Return a repair with its extra cost, its extra traffic and the live bytes at its peak."""
+    """Return a repair; `costs` are its extra cost, its extra traffic, and the live bytes at its peak."""
     return OrderRepair.model_construct(
         kind=kind,
         operations=operations,

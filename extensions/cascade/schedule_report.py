@@ -1,4 +1,4 @@
-"""A point of a cascade as a schedule script, in the terms of loop-scheduling languages."""
+"""A point of a cascade as a schedule script, with the directives of loop-scheduling languages such as Halide."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion, Mode
 
 
 def schedule(point: CascadePoint) -> bytes:
-    """Return a script with the cuts, and with the place where each operation of a region is computed and stored.
+    """Return the script: the tiles of each region, and where each of its operations is computed and stored.
 
-    A rolling tensor is computed in every step and stored outside of the loop, in a fold of so many rows and columns;
-    without `store_at` and `fold` the values are the same, and each step recomputes its inputs.
+    A rolling tensor is computed in every step, and stored outside of the loop in a fold (ring) of rows and columns.
+    Without `store_at` and `fold` the values are the same, and each step recomputes its inputs.
     """
     lines = [f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"]
     for number, region in enumerate(point.cascade.regions):
-        lines += _region(point, number, region)
+        lines += _lines_of_region(point, number, region)
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator[str]:
+def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator[str]:
     graph, last = point.cascade.graph, region.end - 1
     sink = f"op{graph.origin(last)}"
     if region.kind == "whole":
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
     yield f"# r{number}: {region.kind}, {region.trips} steps"
-    # In steps finer than one row or column it would make more at once than the folds hold.
+    # Steps of part of a row or column are written as whole ones, which make more at once than the folds store.
     stride = region.stride or (0, 0)
     is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
     loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"

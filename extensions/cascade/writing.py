@@ -1,4 +1,4 @@
-"""Output files of orders and cascades: a model in another order or in parts, and C."""
+"""The files written for orders and cascades: a model in another order or in parts, and C."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The most forms, of those within any number of multiplications, that are written to learn their arena size."""
+"""The most forms of a model in parts that are written to measure their arenas."""
 _ALIGNMENT = 16
-"""The alignment of the runtimes whose models are written in parts."""
+"""The alignment in bytes of the runtimes whose models are written in parts."""
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
-    """Return the last point of a result as C files by name, each beginning with `name`; raises InputError."""
+    """Return the last point of a result as C files, by name; raises InputError for a plan in two memories."""
     if result.conventions.pools:
         raise OptionError.from_rule("pools", "must not be given for C, which has one arena")
     from memplan.extensions.cascade.c_program import write_cascade
@@ -40,11 +40,10 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
 
 
 class FormInParts(NamedTuple):
-    """A point of a cascade written into its model's file: the bytes, and the runtime's arena.
+    """A model in parts: the bytes of its file, and the arena that the runtime then needs.
 
-    macs_ratio: its multiplications as a multiple of those layer by layer.
-    steps: the number of operations on parts.
-    peak: the most bytes of values that are alive at once, below which no arena is.
+    macs_ratio: its multiplications as a multiple of those layer by layer. steps: the number of operations on parts.
+    peak: the most bytes of values that are alive at once, a lower bound of the arena.
     """
 
     data: bytes
@@ -59,22 +58,22 @@ class ModelInParts(Protocol):
 
     @property
     def access(self) -> AccessGraph:
-        """The access maps of its operations; operations that cannot be written in parts run whole."""
+        """The access maps of its operations; an operation that cannot be written in parts is a barrier."""
         ...
 
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most `most` forms that may need a smaller arena than the given one, the most promising first."""
+        """Yield at most `most` forms that may need a smaller arena than `given`, the most promising first."""
         ...
 
 
 def rewritable_model(
     data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
 ) -> ModelInParts:
-    """Return a writable model for searching and writing cascades.
+    """Return a model that can be searched for cascades and written in parts; `graph` was read from its file.
 
-    The graph is one that was read of this file. Raises FormatError for a format that is not written.
+    Raises FormatError for a format that memplan does not write.
     """
     system = system_of(importers.detect(data, name))
     if system is None or system.rewrites is None:
@@ -87,7 +86,7 @@ def rewritable_model(
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptions) -> ModelInParts:
-    """Return the model that was read in writable form; raises InputError if that is impossible."""
+    """Return the model that was read as one that can be written in parts; raises InputError if that is impossible."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
         raise OptionError("output: must be given for a model, got a graph or a program")
@@ -100,7 +99,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
 
 
 def reordered_model(data: bytes, name: str | None, graph: OperationGraph, running: Control) -> bytes | None:
-    """Return a model with its operations, all of them whole, in the order of the least peak; None for the given order.
+    """Return a model's file with its operations in the order of the least peak; None if that is the given order.
 
     Raises InputError if the model cannot be written.
     """
@@ -117,9 +116,9 @@ def write_in_parts(
     options: ModelOptions,
     ordered: bytes | None = None,
 ) -> ModelForm:
-    """Return the written cascade, or the model `ordered` otherwise, with the smallest arena.
+    """Return the form with the smallest arena: a cascade in parts, or the model `ordered`.
 
-    There is none if that is not smaller than the original's.
+    The form has no data if its arena would not be smaller than that of the original model.
     """
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"

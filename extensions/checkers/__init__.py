@@ -1,1 +1,1 @@
-"""Programs that check certificates and share no code with memplan; `docs/certificates.md` proves them right."""
+"""Programs that check certificates without importing memplan; `docs/certificates.md` proves their rules."""

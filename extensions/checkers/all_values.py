@@ -1,6 +1,6 @@
-"""Checks a plan for all values of symbols without memplan: all_values.py ANSWER [PROBLEM].
+"""Check, without memplan, a plan that is proved for all values of symbols: all_values.py ANSWER [PROBLEM].
 
-Exit status 0 proved, 3 refused, 4 neither found in so many boxes, 2 wrong input.
+Exit status: 0 proved, 3 refused, 4 not decided within the limit of boxes, 2 wrong input.
 """
 # ANSWER is the answer of `memplan shapes`, PROBLEM its input. docs/certificates.md describes the proofs.
 
@@ -20,7 +20,7 @@ prove, same = boxes.prove, boxes.has_equal_maximum
 
 
 class Plan:
-    """The buffers of an answer, and its programs."""
+    """The buffers of an answer, whose sizes are forms over symbols, and its programs."""
 
     def __init__(self, answer, is_over):
         self.symbols = Symbols(answer["symbols"], is_over)
@@ -48,18 +48,18 @@ class Plan:
         self.loads = self.symbols.maximal_forms([*self.sums, *ends])
 
     def root(self, buffer):
-        """Return the buffer that a view finally lies in; a buffer itself otherwise."""
+        """Return the buffer that contains a view; any other buffer is returned itself."""
         return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
-        """Return the sum of the sizes of buffers."""
+        """Return the sum of the sizes of some buffers, as a form."""
         total = {}
         for buffer in buffers:
             total = add(total, self.size[buffer])
         return total
 
     def peak(self, i, program):
-        """Return the forms of the peak of a program that stacks buffers in its order."""
+        """Return the forms of program i's peak; raises Refused if its offsets or peak do not follow from its order."""
         order, symbols = program["order"], self.symbols
         if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
             raise Refused(f"programs[{i}] has not each buffer once")
@@ -105,7 +105,7 @@ class Plan:
 
 
 def compare(plan, answer, problem):
-    """Raise Refused if an answer does not belong to a problem."""
+    """Raise Refused if an answer is not about a problem."""
     rows, symbols = problem["buffers"], plan.symbols
     if Symbols(problem["symbols"]).box != symbols.box or Symbols(problem["symbols"]).step != symbols.step:
         raise Refused("the symbols are not those of the problem")
@@ -145,7 +145,7 @@ def _compare_rules(plan, rows, conflicts):
 def check(answer, problem=None, is_over=lambda: False):
     """Return the proved statement as a sentence; raises Refused, Undecided, or ValueError and the like.
 
-    Once `is_over`, a function, says so, nothing more is decided.
+    The function `is_over` returns True once the time is over, and Undecided is then raised.
     """
     ratio = answer["proof"]["ratio"]
     if ratio is None or (answer["status"] == "optimal") != (ratio == 0):

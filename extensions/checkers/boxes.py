@@ -1,4 +1,4 @@
-"""Proofs about sizes for all values of symbols, box by box, in integers and fractions."""
+"""Proofs of inequalities between sizes for all values of symbols, box by box, in exact arithmetic."""
 
 import math, sys
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if two lists of forms are proved to have the same maximum at all values."""
+    """Return True if two lists of forms are proved to have the same maximum for all values of the symbols."""
     if {*map(key, some)} == {*map(key, others)}:
         return True
     try:
@@ -30,7 +30,7 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that at each value some list of forms is at most 1 + over times the largest load; raises Refused."""
+    """Prove that for all values some list of forms is at most 1 + over times the largest load; raises Refused."""
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 
@@ -41,7 +41,7 @@ def prove(symbols, peaks, loads, over):
             raise Refused(f"it is above its claim at {where}")
 
     def is_within(form, load, box):
-        symbols.stop_if_over()  # a single box with many forms may take seconds
+        symbols.stop_if_over()  # a single box with many forms may take seconds, so the time is checked here, too
         pair = (key(form), key(load))
         if pair not in room:
             room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))

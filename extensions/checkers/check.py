@@ -1,6 +1,6 @@
 """Check a certificate without memplan: check.py [--inclusive|--half-open] PROBLEM CERTIFICATE [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pools, where the problem has others or none.
+Exit status: 0 proved, 3 refused, 2 wrong input. SIZE gives the size of each pool if the problem's own are not meant.
 """
 # docs/certificates.md lists the fields read, the claims, and why the rules are sound.
 
@@ -19,13 +19,13 @@ INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 @lru_cache(1 << 16)
 def entry_of(word):
-    """Return a buffer of a state and its least offsets, one for each pool."""
+    """Return a buffer and its least offsets, one for each pool, from a word of a state."""
     i, lows = word.split(":")
     return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
 
 
 class Claim:
-    """The claim that buffers do not fit given capacities, with conflict sets and lemmas."""
+    """The claim that the buffers do not fit in given capacities, with the conflict sets and lemmas that prove it."""
 
     def __init__(self, problem, ends, least=None, said=("used",)):
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
@@ -33,12 +33,12 @@ class Claim:
 
     @cache
     def first(self, i):
-        """Return a buffer's least offsets in the empty pools; None if it has no bytes."""
+        """Return a buffer's least offset in each pool if the pools are empty; None if the buffer has no bytes."""
         p = self.problem
         return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
-        """Add a set: the buffers alive at a time, or pairwise conflicting ones."""
+        """Add a set of the buffers that are alive at a time, or of buffers that conflict pairwise."""
         p, numbers_of_set = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
             numbers_of_set = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
@@ -54,7 +54,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state is impossible: a buffer has no place, a lemma applies, or a set is too long."""
+        """Return True if no plan has a state: a buffer fits nowhere, a lemma applies, or a set needs too many bytes."""
         for i in changed:
             if min(low(i)) >= INF:
                 return True
@@ -87,7 +87,7 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma: b can be neither below all its neighbours nor on any of them, or in none of its pools."""
+        """Check a lemma: b is neither below all its neighbours nor on one (l), or is in none of its pools (s)."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
@@ -105,7 +105,7 @@ class Claim:
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):
-        """Add the set, multipliers or lemma in the words of a line."""
+        """Add the conflict set, multipliers or lemma of a line of the certificate."""
         p, count = self.problem, len(self.ends)
         if word == "set" and rest[0] == "time":
             (time,) = rest[1:]
@@ -124,16 +124,16 @@ class Claim:
             raise ValueError("a line that is none of a certificate", word, *rest)
 
     def close(self, ref):
-        """Check the end of a claim: the refutation of the whole."""
+        """Check the last line of a claim, which refutes the state in which nothing is placed."""
         alone = [number(ref[1:])] if ref[0] == "!" else []
         if not self.is_refuted(self.first, "-" if alone else ref, alone):
             raise Refused("the last line does not refute that the buffers fit")
 
 
 def check(text, lines, given=None, interval=None):
-    """Return the statement that a certificate proves about a problem; raises Refused.
+    """Return the statement that a certificate proves about a problem, as a sentence; raises Refused.
 
-    `given` are the sizes and base addresses of the pools, where those of the problem are not meant.
+    `given` are sizes and base addresses of the pools, in place of those of the problem.
     """
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
@@ -157,7 +157,7 @@ def check(text, lines, given=None, interval=None):
 
 
 def check_price(problem, lines, least):
-    """Check a lower bound on the price of sharing bytes, by cliques; return the sentence."""
+    """Check a lower bound on the price of sharing bytes, proved by cliques; return the proved sentence."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
         raise ValueError("a price without a scale, or without a part")
@@ -175,7 +175,7 @@ def check_price(problem, lines, least):
 
 
 def full_sentence(problem, sentence, sizes, given, text):
-    """Return the proved sentence together with its subject."""
+    """Return the proved sentence with the sizes of the pools and the hash of the problem."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
     of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
@@ -183,13 +183,13 @@ def full_sentence(problem, sentence, sizes, given, text):
 
 
 def parse_pools(sizes):
-    """Return size and base address of each pool from words such as `65536@536870912`; `-` means no size."""
+    """Return the size and base address of each pool from words such as `65536@536870912`; `-` means no size."""
     pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
     return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
 
 
 def check_command(words):
-    """Return the proved statement for the words of the command: options, two files, sizes."""
+    """Return the proved sentence for the arguments of the command: options, two files, and sizes of pools."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
     pools = parse_pools(sizes)
@@ -201,7 +201,7 @@ def check_command(words):
 
 
 def main(words):
-    """Return the exit status and the output."""
+    """Return the exit status and the line to print for the arguments of the command."""
     try:
         return 0, check_command(words)
     except Refused as why:

@@ -1,4 +1,4 @@
-"""The claims that a certificate must prove, in order, and their sentence."""
+"""The capacities that a certificate must refute, in order, and the sentence that it then proves."""
 # docs/certificates.md lists them.
 
 import re
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 @lru_cache(1 << 16)
 def number(word, limit=2**63):
-    """Return a number of a certificate: digits without a leading 0."""
+    """Return the number that a word of a certificate states: digits without leading zeros, below the limit."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
         raise ValueError("a wrong number", word)
     return int(word)
 
 
 def parse_claim(ends, kind, words):
-    """Return the capacities of each claim with its cost bound or None; and all claims in words."""
+    """Return the capacities to refute, each with its bound on the cost or None, and the claim as a sentence."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"
     cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)

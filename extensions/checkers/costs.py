@@ -1,4 +1,4 @@
-"""Least costs in check.py: prices as integers, and bounds by multipliers."""
+"""Lower bounds on the cost of plans for check.py: integer costs, and relaxations with multipliers."""
 # docs/certificates.md proves that these bounds hold.
 
 from fractions import Fraction
@@ -6,9 +6,9 @@ from math import gcd
 
 
 def prices(problem, kind, parts):
-    """Return the cost of each buffer in each pool as an integer, in parts of the unit of costs.
+    """Return the cost of each buffer in each pool, as a whole number of parts of a unit of cost.
 
-    Where all pools cost the same, profiles count 0 for the first one, 1 for the second, and so on.
+    In a profile, if all pools cost the same, the first pool counts 0, the second 1, and so on.
     """
     each = [Fraction(pool.get("cost", 0)) for pool in problem.pools]
     if kind != "cost" and len({*each}) == 1:
@@ -24,15 +24,15 @@ def prices(problem, kind, parts):
 
 
 def free_bytes(blocks, end):
-    """Return the free bytes below an end of a pool, outside of disjoint ascending ranges."""
+    """Return the free bytes of a pool up to `end`, outside of disjoint ranges in ascending order."""
     edges = [0, *(at for block in blocks for at in block), end]
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
 def cost_test(claim, words):
-    """Return a function that decides whether all plans of a state cost at least the claimed value.
+    """Return a function that is True for a state of which every plan costs at least the claimed amount.
 
-    `words` are a scale, and set, pool and weight for what a byte of that set is worth in that pool.
+    `words` are a scale, and then triples of set, pool and weight: what a byte of that set is worth in that pool.
     """
     ((scale,), *rows), least, parts = words, claim.least, int(claim.said[2])
     if scale < 1 or parts < 1:

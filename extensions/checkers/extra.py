@@ -1,15 +1,15 @@
-"""Checks the cost of recomputation without memplan: extra.py GRAPH LIMIT COST [OPERATION].
+"""Check a least cost of recomputation without memplan: extra.py GRAPH LIMIT COST [OPERATION].
 
-Proved is that no sequence of operations keeps within LIMIT bytes for less than COST; for COST `none`, that none does at
-any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors. With
-OPERATION, the proof is what must be away while that one runs; else any one is tried, and then all states are visited.
+It proves that no sequence of operations within LIMIT bytes costs less than COST; with COST `none`, that there is none.
+GRAPH is operations-by-bytes/1 in JSON, whose operations have costs and wait only for tensors. The proof is the bytes
+that must be removed while one OPERATION runs. Without OPERATION, each is tried, and then all states are visited.
 """
-# While an operation runs for the first time, all its predecessors have run, and none of its successors. So a tensor
-# read after it and made before it is in memory then, or its maker runs again: enough makers to keep the limit.
+# While an operation runs for the first time, all predecessors have run, and none of its successors. So a tensor that
+# is made before it and read after it is then in memory, or its maker runs again later. Enough makers must run again.
 #
-# A state is the operations that have run and the tensors in memory, both as bits. All states that a cheaper sequence
-# can have are visited: a tensor is only dropped if the next operation would not fit, and never more of them than
-# necessary, as tensors in memory can be dropped later.
+# A state consists of the operations that have run and the tensors in memory, both as bits. All states of cheaper
+# sequences are visited. Tensors are only dropped if the next operation would not fit, and never more than necessary, as
+# tensors in memory can be dropped later.
 
 import heapq, sys
 from fractions import Fraction
@@ -24,19 +24,19 @@ STATES = 300_000
 
 
 def bits(numbers):
-    """Return a set of numbers as bits."""
+    """Return a set of numbers as an integer with these bits set."""
     return sum(1 << k for k in set(numbers))
 
 
 def members(mask):
-    """Yield the numbers in a bit set."""
+    """Yield the numbers of the bits that are set, in ascending order."""
     while mask:
         yield (mask & -mask).bit_length() - 1
         mask &= mask - 1
 
 
 class Runs:
-    """The states of a graph, and the transitions between them."""
+    """The states of a graph's execution, and the transitions between them."""
 
     def __init__(self, text, limit):
         graph = self.graph = orders.Graph(text)
@@ -58,11 +58,11 @@ class Runs:
         self.every = bits(range(len(ops)))
 
     def bytes_of(self, tensors):
-        """Return the bytes of a set of tensors."""
+        """Return the bytes of a set of tensors, given as bits."""
         return sum(self.size[t] for t in members(tensors))
 
     def missing_runs(self, done, memory):
-        """Return what must exist at some time, what must run again for that, and its cost; None for a dead end."""
+        """Return the tensors still needed in memory, the operations that must run again for them, and their cost."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -84,7 +84,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the tensors that can be useful if less than `slack` more is spent."""
+        """Return the tensors that a continuation with extra cost below `slack` may read."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -92,7 +92,7 @@ class Runs:
         return wanted
 
     def removable_sets(self, tensors, over):
-        """Yield the minimal sets of tensors with at least `over` bytes."""
+        """Yield the minimal sets of some tensors that have at least `over` bytes."""
         rows = sorted(members(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
@@ -108,7 +108,7 @@ class Runs:
         yield from choose(0, over, self.bytes_of(tensors) + 1)
 
     def next_states(self, done, memory):
-        """Yield each possible next state with its extra cost."""
+        """Yield each state that may follow, with the cost of the operation if it runs again."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
             if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
@@ -123,7 +123,7 @@ class Runs:
 
 
 def excess_and_removable(runs, v):
-    """Return the excess over the limit while an operation first runs, and (bytes, cost) of removable tensors."""
+    """Return the excess over the limit while operation v first runs, and (bytes, cost) of each removable maker."""
     before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
@@ -137,7 +137,7 @@ def excess_and_removable(runs, v):
 
 
 def is_dear(rows, over, cost, nodes=10_000):
-    """Return True if all choices of rows with `over` bytes cost at least `cost`."""
+    """Return True if each choice of rows with at least `over` bytes costs at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
@@ -161,7 +161,7 @@ def is_dear(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first of some operations whose excess alone costs enough, or None."""
+    """Return the first of some operations whose excess alone costs at least `cost`; None if there is none."""
     return next((v for v in operations if is_dear(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
@@ -198,7 +198,7 @@ def check(text, limit, cost, states=STATES):
 
 
 def check_beside(text, limit, cost, v):
-    """Return the sentence proved by the excess during one operation; raises Refused."""
+    """Return the words for a proof by the excess during operation v alone; raises Refused if that proves nothing."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"no operation {v}")

@@ -1,11 +1,11 @@
-"""Sums of products of names, as maps from products to numbers: arithmetic, and proofs of non-negativity."""
+"""Forms, which map products of names to numbers: their arithmetic, and proofs that they are not negative."""
 
 import math
 from itertools import product
 
 
 def add(left, right, factor=1):
-    """Return left + factor * right for maps from products of names to non-zero numbers."""
+    """Return left + factor * right for two forms."""
     total = dict(left)
     for names, value in right.items():
         total[names] = total.get(names, 0) + factor * value
@@ -13,7 +13,7 @@ def add(left, right, factor=1):
 
 
 def times(left, right):
-    """Return the product of two sums of products."""
+    """Return the product of two forms."""
     products = {}
     for (a, x), (b, y) in product(left.items(), right.items()):
         names = tuple(sorted(a + b))
@@ -22,19 +22,19 @@ def times(left, right):
 
 
 def constant_value(form):
-    """Return the number that a constant form equals; raises ValueError for other forms."""
+    """Return the number that a constant form equals; raises ValueError for a form with names."""
     if set(form) - {()}:
         raise ValueError("a number is needed")
     return form.get((), 0)
 
 
 def key(form):
-    """Return a key shared by equal forms."""
+    """Return a hashable key that equal forms share."""
     return frozenset(form.items())
 
 
 def put(form, name, value):
-    """Return a form with a name replaced by another form."""
+    """Return a form in which a name is replaced by another form."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
@@ -45,15 +45,15 @@ def put(form, name, value):
 
 
 def integer_multiple(form):
-    """Return a form times a positive number that makes its coefficients integers."""
+    """Return a positive multiple of a form that has integer coefficients."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}
 
 
 def no_less_than_0(form, box):
-    """Return True if all Bernstein coefficients of a form on a box are non-negative.
+    """Return True if all Bernstein coefficients of a form on a box, which enclose its values, are at least 0.
 
-    The form's values lie between these. A symbol without a maximum is replaced by its excess over its minimum.
+    A symbol without a maximum is replaced by its excess over its minimum.
     """
     if all(value >= 0 for value in form.values()):
         return True

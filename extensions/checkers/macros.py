@@ -1,16 +1,16 @@
-"""Merged operations for searched.py: their effect on live bytes, and which may be merged."""
+"""Macros, operations merged into one, for searched.py: their live bytes, and the check that merging loses nothing."""
 # docs/certificates.md proves the rules sound.
 
 Refused = type("Refused", (Exception,), {})
 
 
 def bits(numbers):
-    """Return a set of numbers as bits."""
+    """Return a set of numbers as an integer with these bits set."""
     return sum(1 << k for k in set(numbers))
 
 
 class Macros:
-    """Consecutive operations, named by their first; sets of operations are bits, all or none of each macro."""
+    """Sequences of consecutive operations, named by their first; states are bits, with all or none of each macro."""
 
     def __init__(self, graph):
         n = len(graph.ops)
@@ -48,7 +48,7 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the most bytes of outputs that an operation can write over inputs needed by nothing else."""
+        """Return the most bytes of outputs that operation k can write over inputs that no other operation needs."""
         holds, total = {}, 0
 
         def finds(row, tried):
@@ -65,7 +65,7 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the peak while a macro runs, and the change of live bytes."""
+        """Return the peak while macro v runs after the operations `done`, and its change of live bytes."""
         if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
             return self.known[key]
         top = net = 0
@@ -80,8 +80,8 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Merge v right after u: allowed if v can run then and does no harm, or if u serves only v."""
-        # The less has run, the more bytes a macro adds: so these are bounds over all states.
+        """Merge macro v right after u; raises Refused unless v can run there harmlessly, or u serves only v."""
+        # A macro adds more bytes the fewer operations have run, so two extreme states bound its effect in all states.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u

@@ -1,6 +1,6 @@
-"""Checks shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
+"""Check shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
 
-PROBLEM has `"kind": "objects"`, ANSWER the ids of the buffers of each object: `{"objects": [{"buffers": [...]}]}`.
+PROBLEM has `"kind": "objects"`; ANSWER has the ids of the buffers of each object: `{"objects": [{"buffers": [...]}]}`.
 """
 # docs/plan.md says what objects are; the k-th largest object is at least the k-th largest buffer of any live set.
 
@@ -19,7 +19,7 @@ BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
 
 
 class Demand:
-    """A buffer: its sharing class, its sides, and its lifetime."""
+    """A buffer that needs an object: its sharing class, its sides, and its lifetime."""
 
     def __init__(self, row, shift, alignment):
         row = reading.fields(row, BUFFER, "id", "start", "end")
@@ -31,7 +31,7 @@ class Demand:
 
 
 def read(text):
-    """Return the buffers of a problem, and its limit on the ratio of sides."""
+    """Return the buffers of a problem, and its limit on the ratio of sides that share an object, or None."""
     data = reading.fields(json.loads(text, object_pairs_hook=reading.unique_object), PROBLEM, "kind", "buffers")
     need(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
@@ -41,12 +41,12 @@ def read(text):
 
 
 def area(sides):
-    """Return the area of an object."""
+    """Return the area of an object with two sides; the size of an object of bytes."""
     return sides[0] * sides[1]
 
 
 def total_bound(rows):
-    """Return a lower bound on the total of objects."""
+    """Return a lower bound on the total size of the objects, by the largest buffers of the live sets."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)
@@ -61,7 +61,7 @@ def total_bound(rows):
 
 
 def check(text, answer):
-    """Return the total of the objects, and a lower bound; raises Refused."""
+    """Return the total size of the objects, and a lower bound on it; raises Refused."""
     rows, ratio = read(text)
     index, seen, total = {row.name: row for row in rows}, set(), 0
     for shared in json.loads(answer)["objects"]:

@@ -1,19 +1,19 @@
-"""The OPB formula of a one-pool problem: linear constraints over bits of offsets and orders of pairs."""
+"""The pseudo-Boolean formula (OPB) of a one-pool problem, over bits of offsets and the order of each pair."""
 
 from itertools import combinations
 
 
 class Formula:
-    """The problem as linear constraints over offset bits and pair selectors, numbered from 1."""
+    """The problem as linear constraints, numbered from 1, over bits of offsets and selectors of an order of a pair."""
 
     def __init__(self, rows, end):
         self.rows, self.size = rows, rows.size
         self.lines = []
         self.names = set()
         self.grid = {}
-        """For each buffer, (step, rest, last y, number of bits)."""
+        """For each buffer, whose offset is rest + step * y: (step, rest, largest y, number of bits of y)."""
         self.below = {}
-        """The number of the constraint that one buffer ends where another starts, if its selector is true."""
+        """For each conflicting pair, the number of the constraint that the first is below the second if selected."""
         for i in sorted(rows.solid):
             step, rest, _ = rows.place(i, 0)
             last = (end - self.size[i] - rest) // step
@@ -26,17 +26,17 @@ class Formula:
                 self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
-        """Return the offset of a buffer for its y."""
+        """Return the offset of buffer i for its y."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y of a buffer at or above an offset; one past the last if there is none."""
+        """Return the least y of buffer i at or above an offset; one more than the largest y if there is none."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 
     def text(self):
-        """Return the formula in OPB."""
+        """Return the formula as a file in OPB format."""
         head = f"* #variable= {len(self.names)} #constraint= {len(self.lines)}"
         return "\n".join([head, *self.lines]) + "\n"
 

@@ -1,4 +1,4 @@
-"""Checks an order's bound without memplan: order.py GRAPH CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong."""
+"""Check a lower bound of all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 3 refused, 2 wrong."""
 # GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves the rules sound.
 
 import hashlib, json, sys
@@ -12,14 +12,14 @@ Refused = searched.Refused
 
 
 def unique_object(pairs):
-    """Return a JSON object; raises for duplicate keys."""
+    """Return a JSON object; raises ValueError if it has a key twice."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a key twice")
     return dict(pairs)
 
 
 class Graph:
-    """Operations and the tensors that they read and make; a resident tensor counts 0 bytes."""
+    """Operations, and the tensors that they read and make; a resident tensor counts 0 bytes."""
 
     def __init__(self, text):
         data = json.loads(text, object_pairs_hook=unique_object)
@@ -43,14 +43,14 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        # Whichever alternative an operation uses, it needs at least the smallest work of all alternatives.
+        # By any of its alternatives, an operation needs at least the smallest work among them.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         made = [0] * len(self.ops)
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # With regions, work may be negative, at least -made: regions may not need all outputs at once.
+        # An operation with regions may have negative work, at least -made, as it may not need all outputs at once.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):
@@ -59,7 +59,7 @@ class Graph:
             raise ValueError("operations that do not run in the given order")
 
     def closure(self, v, rows):
-        """Return the operations reachable from an operation, including itself only on a cycle."""
+        """Return the operations reachable from operation v by `rows`, including v only if it is on a cycle."""
         reached, waiting = set(), [v]
         while waiting:
             more = rows[waiting.pop()] - reached
@@ -68,7 +68,7 @@ class Graph:
         return reached
 
     def alive_after(self, done):
-        """Return the bytes alive once exactly these operations have run."""
+        """Return the bytes that are alive when exactly the operations `done` have run."""
         alive = 0
         for t, size in enumerate(self.size):
             is_there = self.maker[t] is None or self.maker[t] in done
@@ -76,7 +76,7 @@ class Graph:
         return alive
 
     def forced_neighbours(self, v):
-        """Return the predecessors and the successors of an operation in every order."""
+        """Return the operations that precede operation v in every order, and the operations that follow it."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -85,7 +85,7 @@ class Graph:
 
 
 def bytes_of_state(graph, done):
-    """Return the bytes alive once exactly these operations have run, a state of every order."""
+    """Return the bytes alive once the operations `done` have run; raises Refused unless every order passes there."""
     for k in range(len(graph.ops)):
         if k not in done and graph.closure(k, graph.before) < done:
             raise Refused("operations that may run before the state is reached")
@@ -95,10 +95,10 @@ def bytes_of_state(graph, done):
 
 
 def bytes_while(graph, v, lines):
-    """Return a lower bound on the bytes alive while an operation runs, by a flow from before it to after it.
+    """Return a lower bound on the bytes alive while operation v runs, by a flow from operations before it to after it.
 
-    A line `t T K F` sends F bytes of tensor T to a user K of it, or to `-` where it is kept; `o K J F` sends F from
-    operation K to J, which must run before it.
+    A line `t T K F` sends F bytes of tensor T to operation K, which reads it, or to `-` if it is kept. A line `o K J F`
+    sends F bytes from operation K to J, where K must run before J.
     """
     source, sink = graph.forced_neighbours(v)
     sink.add(v)
@@ -126,7 +126,7 @@ def bytes_while(graph, v, lines):
 
 
 def check(text, lines):
-    """Return the statement that a certificate proves about a graph; raises Refused."""
+    """Return the statement that a certificate proves about a graph, as a sentence; raises Refused."""
     head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
     graph = Graph(text)
     if head != ["memplan-order/1"] or word != "least":

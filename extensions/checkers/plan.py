@@ -1,9 +1,9 @@
-"""Checks a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
+"""Check a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools named in the plan,
-each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
+Exit status: 0 valid, 3 a rule is broken, 2 wrong input. With `--heaps SIZE` before the files, the plan names the pools,
+each of that size. PLAN is JSON with `placements`, or a table with columns id, offset and maybe pool.
 """
-# docs/formats.md defines the rules. Rules that certificates ignore count here, too.
+# docs/formats.md defines the rules, which include those that certificates ignore.
 
 import json, sys
 from bisect import bisect, insort
@@ -20,7 +20,7 @@ Refused, need = reading.Refused, reading.need
 
 
 def placements(text):
-    """Return (id, pool name or None, offset) for each placed buffer."""
+    """Return (id, pool name or None, offset) for each placement of a plan."""
     if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
         data = json.loads(text, object_pairs_hook=reading.unique_object, parse_int=reading.integer)
         rows = data["placements"] if isinstance(data, dict) else data
@@ -41,12 +41,12 @@ def placements(text):
 
 
 def number(text):
-    """Return the integer in a cell."""
+    """Return the integer in a cell of a table."""
     return checker.number(text.strip(" "))
 
 
 class Plan:
-    """The placements of the roots of a problem: `at[i]` is (pool, offset)."""
+    """The placements of a problem's buffers: `at[i]` is (pool, offset) of each root, a buffer that is no alias."""
 
     def __init__(self, text, plan, given, interval, heap):
         self.data, rows = reading.read(text, interval), placements(plan)
@@ -70,7 +70,7 @@ class Plan:
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
 
     def check(self):
-        """Raise Refused if the plan breaks a rule."""
+        """Raise Refused, with the buffers, if the plan breaks a rule."""
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
@@ -99,16 +99,16 @@ class Plan:
 
     @property
     def index(self):
-        """The row of each id."""
+        """The number of the row of each id."""
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return pool and offset of a row; an alias takes its root's."""
+        """Return the pool and the offset of row i; an alias is placed relative to its root."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
     def overlaps(self):
-        """Yield all pairs with bytes in common."""
+        """Yield all pairs of buffers that have bytes in common."""
         rows = sorted((*self.at[i], i) for i in self.problem.solid)
         for k, (q, _, i) in enumerate(rows):
             for other, offset, j in rows[k + 1 :]:
@@ -117,7 +117,7 @@ class Plan:
                 yield i, j
 
     def collisions(self):
-        """Yield colliding pairs: all explicit conflicts, and one of those alive together."""
+        """Yield pairs with bytes in common: all explicit conflicts, and at least one pair alive together if any is."""
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
             if p.solid >= {i, j} and self.touch(i, j):
@@ -128,7 +128,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # (pool, offset, buffer), of which no two overlap
+        there = []  # (pool, offset, buffer) of the live buffers, of which no two overlap
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)
@@ -139,12 +139,12 @@ class Plan:
             insort(there, row)
 
     def touch(self, i, j):
-        """Return True if two buffers have bytes in common."""
+        """Return True if two different buffers have bytes in common."""
         (q, low), (other, offset) = self.at[i], self.at[j]
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def clashes(self):
-        """Yield `bank` pairs that touch a common bank, with their weight; None means forbidden."""
+        """Yield the pairs of a `bank` constraint that touch a common bank, with their weight; None means forbidden."""
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]
@@ -159,7 +159,7 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reuse_prices(self):
-        """Yield the price of each `reuse` pair with common bytes that is never alive together."""
+        """Yield the price of each `reuse` pair that has bytes in common and is never alive together."""
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
@@ -168,14 +168,14 @@ class Plan:
                     yield use["cost"]
 
     def used_ends(self):
-        """Return the largest end in each pool."""
+        """Return the largest end offset in each pool."""
         return [
             max([self.end[i] for i in self.problem.solid if self.at[i][0] == q], default=0)
             for q in range(len(self.problem.pools))
         ]
 
     def cost(self):
-        """Return the cost: traffic x pool costs, weights of banks, and prices of shared bytes."""
+        """Return the cost: traffic times the costs of pools, weights of shared banks, and prices of shared bytes."""
         p = self.problem
         parts = 10**60
         price = costs.prices(p, "cost", parts)
@@ -185,7 +185,7 @@ class Plan:
 
 
 def live_bytes_bound(problem):
-    """Return the most bytes alive at a time that must be distinct: a lower bound for all pools together."""
+    """Return the most bytes alive at once, a lower bound on all pools together; 0 if buffers may share bytes."""
     if problem.has_ties:
         return 0
     moves = sorted(
@@ -212,7 +212,7 @@ def check(text, plan, given=None, interval=None, heap=None):
 
 
 def check_command(words):
-    """Check a plan as the command-line arguments say, and return the verdict as a sentence."""
+    """Check the plan that the arguments of the command name; return the verdict as a sentence."""
     interval = heap = None
     while words and words[0].startswith("--"):
         if words[0] == "--heaps":

@@ -1,4 +1,4 @@
-"""The price of sharing bytes in check.py: cliques larger than their pool, times multipliers."""
+"""Lower bounds on the price of sharing bytes, for check.py: cliques that exceed their pool, times multipliers."""
 # docs/certificates.md proves that cliques bound the price.
 
 from importlib import import_module
@@ -8,7 +8,7 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 
 def prices_of(problem):
-    """Return the price of each pair of buffers with bytes that may share."""
+    """Return the price of each pair of buffers that may share bytes, for those pairs that have one."""
     prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
@@ -20,9 +20,9 @@ def prices_of(problem):
 
 
 def proved_bound(problem, scale, parts):
-    """Return a proved lower bound on the price; ValueError for a wrong clique, or a pair in two parts.
+    """Return the proved lower bound on the price; ValueError for a wrong clique, or for a pair in two parts.
 
-    Each part is a list of cliques: the multiplier, what both sides of the row are divided by, and the buffers.
+    Each part is a list of cliques, each with its multiplier, the divisor of both sides of its row, and its buffers.
     """
     prices, seen, total = prices_of(problem), set(), 0
     for part in parts:
@@ -30,13 +30,13 @@ def proved_bound(problem, scale, parts):
         if not seen.isdisjoint(used):
             raise ValueError("a pair in two parts")
         seen.update(used)
-        step = gcd(*(prices[pair] for pair in used))  # the price of its pairs is a multiple of this
+        step = gcd(*(prices[pair] for pair in used))  # the total price of these pairs is a multiple of this step
         total += step * max(0, -(-amount // (scale * step))) if step else 0
     return total
 
 
 def added_up(problem, prices, scale, cliques):
-    """Return the sum proved by a part's cliques, times scale, and their pairs."""
+    """Return the sum that the cliques of a part prove, times scale, and the pairs that they use."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}
@@ -56,5 +56,5 @@ def added_up(problem, prices, scale, cliques):
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair pays its price once, however often it is counted.
+    # A pair that several cliques count pays its price only once, so the rest is subtracted.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -1,5 +1,5 @@
-"""A problem for check.py: the rules that certificates use, and the legal places of each buffer."""
-# docs/certificates.md proves that omitting the other rules is sound.
+"""A problem for check.py: the rules that certificates use, and the legal offsets of each buffer."""
+# docs/certificates.md proves that it is sound to omit the other rules.
 
 from functools import cache
 from importlib import import_module
@@ -10,9 +10,9 @@ INF, LIMIT = 2**80, 2**63  # above all offsets; also the end of a pool without a
 
 
 class Problem:
-    """The rules that certificates use, for buffers that are no aliases; omitting rules is safe.
+    """A problem with only those rules that certificates use, for buffers that are no aliases.
 
-    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the file's.
+    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the problem's own.
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):
@@ -38,7 +38,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned at two offsets
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1 if pinned at two different offsets
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -48,12 +48,12 @@ class Problem:
 
     @cache
     def meets(self, i, j):
-        """Return True if two buffers may never share bytes."""
+        """Return True if two buffers must not share bytes."""
         pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
         return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
     def fixed_ranges(self, buffers, q):
-        """Return the ranges of a pool that are reserved or taken by pinned ones of the buffers."""
+        """Return the ranges of pool q that are reserved or taken by those of the buffers that are pinned."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
@@ -62,7 +62,7 @@ class Problem:
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges) of a buffer in a pool; (1, 0, everything) if it is forbidden."""
+        """Return (step, rest, blocked ranges): buffer i is at rest + step * y in pool q; (1, 0, all) if forbidden."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -77,7 +77,7 @@ class Problem:
 
     @cache
     def legal_offset(self, i, q, at, end):
-        """Return a buffer's first legal offset in a pool from `at` on that ends by `end`; else INF."""
+        """Return a buffer's first legal offset in pool q from `at` on, if it ends by `end`; else INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
@@ -88,7 +88,7 @@ class Problem:
 
 
 def reach(blocks, grain, rest, at, amount):
-    """Return the least end with `amount` free above `at`, in whole cells of the grain, outside of blocks."""
+    """Return the least end with `amount` free bytes above `at`, outside of blocks, in whole cells of `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

@@ -1,4 +1,4 @@
-"""Reads a problem for check.py: memplan's JSON, or CSV without quotes; ValueError for ambiguous input."""
+"""Read a problem for check.py from memplan's JSON, or CSV without quotes; ValueError for ambiguous input."""
 # docs/certificates.md lists the fields that are read.
 
 import json, re
@@ -7,7 +7,7 @@ from fractions import Fraction
 Refused = type("Refused", (Exception,), {})
 MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
 WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost", ["peak", "cost"])}
-# A letter a kind of value, ? where it may be null.
+# Each field has a letter for the kind of its value, and ? if it may be null.
 PROBLEM = (
     "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
 )
@@ -19,18 +19,18 @@ COLUMNS |= {"alignment": "alignment", "offset": "offset"}
 
 
 def need(is_so, *rule):
-    """Raise ValueError unless a condition holds."""
+    """Raise ValueError with a rule unless a condition is true."""
     if not is_so:
         raise ValueError(*rule)
 
 
 def is_integer_in(low, high):
-    """Return a test for an integer in a range."""
+    """Return a function that tests whether a value is an integer in a range, ends included."""
     return lambda value: type(value) is int and low <= value <= high
 
 
 def is_list_of(is_right, least=0, most=2**63):
-    """Return a test for a list of valid entries with a limited length."""
+    """Return a function that tests whether a value is a list of valid entries, of limited length."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
 
@@ -58,7 +58,7 @@ KINDS["T"] = is_list_of(is_list_of(KINDS["t"], 2, 2), 1)
 
 
 def fields(value, spec, *required):
-    """Return an object without null fields; all fields must be in the spec."""
+    """Return the fields of a JSON object without null ones; raises ValueError for a field that is not in the spec."""
     kinds = dict(word.split("=") for word in spec.split())
     need(type(value) is dict, "an object was expected", value)
     for name, entry in value.items():
@@ -72,19 +72,19 @@ def fields(value, spec, *required):
 
 
 def unique_object(pairs):
-    """Return a JSON object; raises for duplicate keys."""
+    """Return a JSON object; raises ValueError if it has a key twice."""
     need(len(dict(pairs)) == len(pairs), "a key twice")
     return dict(pairs)
 
 
 def integer(text):
-    """Return a JSON integer."""
+    """Return the integer that a JSON number states; raises ValueError for -0 and for long numbers."""
     need(text != "-0" and len(text) <= 40, "a wrong number", text)
     return int(text)
 
 
 def decimal(text):
-    """Return a JSON number exactly, without rounding."""
+    """Return a JSON number as an exact fraction."""
     need(
         text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
         "a wrong number",
@@ -94,18 +94,18 @@ def decimal(text):
 
 
 def constant(text):
-    """Refuse NaN and infinities."""
+    """Raise ValueError for NaN and infinities."""
     raise ValueError("a wrong number", text)
 
 
 def half_open(start, end, shift):
-    """Return a lifetime as half-open."""
+    """Return a lifetime as a half-open range; `shift` is 1 if its end was inclusive."""
     need(start < end + shift <= 2**63 - 1, "a lifetime that ends before it starts", start, end)
     return start, end + shift
 
 
 def chains(after):
-    """Return the end of each chain of (next, distance), and its distance; None marks an end."""
+    """Return the end of each chain and the distance to it; `after[i]` is (next, distance), or None at an end."""
     chains_ = {}
     for i in range(len(after)):
         path = []
@@ -121,12 +121,12 @@ def chains(after):
 
 
 def read_json(text, interval):
-    """Return the validated fields of a JSON problem, completed as in read()."""
+    """Return the checked fields of a problem in JSON, with the derived fields of `read`."""
     data = json.loads(
         text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
     )
     if "\\u" in text:
-        json.dumps(data, ensure_ascii=False, default=str).encode()  # fails for a lone surrogate
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # raises a ValueError for a lone surrogate
     data = fields(data, PROBLEM, "buffers")
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
@@ -154,7 +154,7 @@ def read_json(text, interval):
 
 
 def check_row(row, index, names):
-    """Check the consistency of a buffer's fields."""
+    """Raise ValueError if fields of a buffer contradict each other."""
     need(("start" in row) == ("end" in row), "half a lifetime")
     need("start" not in row or "lifetimes" not in row, "lifetimes beside start and end")
     if mod := row.get("offset_mod"):
@@ -171,7 +171,7 @@ def check_row(row, index, names):
 
 
 def read_csv(text, interval):
-    """Return the validated fields of a table of buffers, completed as in read()."""
+    """Return the checked fields of a table of buffers, with the derived fields of `read`."""
     need(not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "quotes or control characters in a table")
     table = [line.removesuffix("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
     head = [cell.strip(" ") for cell in table[0]] if table else []
@@ -192,7 +192,7 @@ def read_csv(text, interval):
 
 
 def cell_of(name, cell):
-    """Return the value of a cell; None if it is empty and may be."""
+    """Return the value of a cell of column `name`; None if it is empty and the column is optional."""
     if name == "id":
         return cell
     cell = cell.strip(" ")
@@ -206,9 +206,9 @@ def cell_of(name, cell):
 
 
 def read(text, interval=None):
-    """Return a problem's fields without absent ones, with half-open `lives`; a table has no pools.
+    """Return the fields of a problem, without absent ones; a table has no pools.
 
-    Each buffer also has its `root`, with its distance above that, and its `group`, the end of its chain of ties.
+    Each buffer also has half-open `lives`, its `root` with the distance to it, and its `group`, the end of its ties.
     """
     text = text.removeprefix("\ufeff")
     return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)

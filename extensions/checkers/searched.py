@@ -1,4 +1,4 @@
-"""The check for order.py that no order of macros stays within a budget, state by state."""
+"""The check for order.py that no order of macros stays within a budget of live bytes, state by state."""
 # docs/certificates.md has the lines, and proves the rules sound.
 
 from collections import Counter
@@ -9,7 +9,7 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """The states between two that every order passes, forwards or backwards; with live bytes."""
+    """The search of the states between two states that every order passes, forwards or backwards, with live bytes."""
 
     def __init__(self, macros, part, is_forward, budget):
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
@@ -27,14 +27,14 @@ class Search:
         self.alive, self.waiting, self.at, self.swaps = {start: macros.graph.alive_after(done)}, [start], 0, []
 
     def next(self):
-        """Return the state that has waited longest."""
+        """Return the state that has waited longest; raises Refused if none is left."""
         if self.at == len(self.waiting):
             raise Refused("more is said than there are states")
         self.at += 1
         return self.waiting[self.at - 1]
 
     def step(self, state, alive, v):
-        """Return the next state when a macro runs, the peak meanwhile, and the bytes then; None if it cannot run."""
+        """Return the state after macro v, the peak meanwhile, and the live bytes then; None if v cannot run."""
         macros, mine = self.macros, self.macros.bits[v]
         if self.is_forward:
             if mine & state or macros.before[v] & ~state:
@@ -47,7 +47,7 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Queue a new state; an order within the budget must not end here."""
+        """Queue a state unless it is known; raises Refused if it completes an order within the budget."""
         if state == self.goal:
             raise Refused("an order within the bytes")
         if state not in self.alive:
@@ -55,7 +55,7 @@ class Search:
             self.waiting.append(state)
 
     def branch(self, state):
-        """Expand everything that can run within the budget."""
+        """Queue the states after each macro that can run within the budget."""
         alive = self.alive[state]
         for v in self.part:
             reached = self.step(state, alive, v)
@@ -63,7 +63,7 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Run forced macros: each rise is paid for by later falls that must follow."""
+        """Queue the state after macros that may be forced: later falls that must follow pay for each rise of bytes."""
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
@@ -83,7 +83,7 @@ class Search:
         self.reach(state, alive)
 
     def swap(self, pairs):
-        """Declare that the macros in pairs of a part are interchangeable up to their names."""
+        """Add a swap of pairs of macros of the part, after checking that these differ only in their names."""
         macros, graph, image = self.macros, self.macros.graph, list(range(len(self.macros.graph.ops)))
         for pair in pairs:
             a, b = (macros.rows[v] for v in pair)
@@ -109,13 +109,13 @@ class Search:
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swapped(self, state, k):
-        """Return a state with a swap's macros exchanged."""
+        """Return a state with the macros of swap k exchanged."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
 
     def rename(self, state, swaps):
-        """Continue with a state after some swaps, which must give a smaller number."""
+        """Queue the image of a state under some swaps, which must be a smaller number than the state."""
         image = state
         for k in swaps:
             image = self.swapped(image, k)
@@ -125,7 +125,7 @@ class Search:
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless the lines prove that no order of some macros stays within a budget."""
+    """Raise Refused unless the lines prove that no order of a part's macros stays within the budget."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:

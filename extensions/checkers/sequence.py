@@ -1,8 +1,7 @@
-"""Checks an order of operations without memplan: sequence.py GRAPH ORDER; exit status 0 valid, 3 refused, 2 wrong
-input.
+"""Check an order of operations without memplan: sequence.py GRAPH ORDER; exit 0 valid, 3 refused, 2 wrong input.
 
-GRAPH is operations-by-bytes/1 in JSON; ORDER a list of positions of operations in JSON, or an object whose `order` is
-one. An operation may be there again: it then makes its tensors anew, and what reads them later reads those.
+GRAPH is operations-by-bytes/1 in JSON. ORDER is a list of positions of operations in JSON, or an object whose `order`
+is one. An operation that is listed again makes new copies of its tensors, which later operations read.
 """
 # docs/order.md defines which tensors are alive at each run.
 
@@ -17,7 +16,7 @@ Refused = orders.Refused
 
 
 def check(text, order):
-    """Return the most bytes alive at once, and the cost of repeated operations; raises Refused."""
+    """Return the most bytes alive at once, and the cost of the operations that run again; raises Refused."""
     graph, steps = orders.Graph(text), json.loads(order)
     steps = steps["order"] if isinstance(steps, dict) else steps
     if not isinstance(steps, list) or any(type(v) is not int or not 0 <= v < len(graph.ops) for v in steps):
@@ -40,7 +39,7 @@ def check(text, order):
 
 
 def peak(graph, steps):
-    """Return the most bytes alive at once, each tensor from its making to the last read of that copy."""
+    """Return the most bytes alive at once; each copy of a tensor is alive from its maker to the copy's last reader."""
     change, end = [0] * (len(steps) + 1), len(steps)
     since, until = {}, {}
     for t in range(len(graph.size)):
@@ -66,7 +65,7 @@ def peak(graph, steps):
 
 
 def floor(text):
-    """Return a lower bound: the live bytes at both ends, and during the most demanding operation."""
+    """Return a lower bound for all orders: the live bytes at both ends, and during each single operation."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):

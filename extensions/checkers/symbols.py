@@ -1,4 +1,4 @@
-"""Sizes as expressions over symbols, in integers and fractions."""
+"""Sizes as expressions over symbols, converted to forms, with exact bounds in integers and fractions."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -18,11 +18,11 @@ FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
 
 
 Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Undecided"))
-"""Refused: not a proof. Undecided: neither proved nor refuted within the limits of boxes and forms."""
+"""Refused: the proof is wrong. Undecided: neither proved nor refuted within the limits of boxes and forms."""
 
 
 class Symbols:
-    """The symbols, each counted in steps of its divisor, and names for subexpressions: floors and positive parts."""
+    """The symbols, counted in steps of their divisors, and the atoms: names for floors and positive parts of forms."""
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over
@@ -40,7 +40,7 @@ class Symbols:
         self.points = [dict(zip(self.box, row)) for row in product(*map(_sample_values, self.box.values()))][:81]
 
     def read(self, text):
-        """Return the form of an expression."""
+        """Return the form of an expression, given as text."""
         return self._read(ast.parse(str(text).strip(), mode="eval").body)
 
     def _read(self, tree):
@@ -86,7 +86,7 @@ class Symbols:
         return quotient if function == "ceil" else times(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the floor of a quotient, with integer parts moved out, so that equal floors share a name."""
+        """Return the floor of form / divisor, with integer parts moved out, so that equal floors share one atom."""
         if divisor < 1:
             raise ValueError("a divisor below 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
@@ -94,7 +94,7 @@ class Symbols:
         return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
 
     def positive_part(self, form):
-        """Return the form's positive part: its value if above 0, else 0."""
+        """Return the form max(form, 0)."""
         if self.ends(form)[0] >= 0:
             return form
         if self.ends(form)[1] <= 0:
@@ -109,12 +109,12 @@ class Symbols:
         return {(name,): 1}
 
     def stop_if_over(self):
-        """Raise Undecided once the time is over, before work of unknown length."""
+        """Raise Undecided if the time is over; called before work of unknown duration."""
         if self.is_over():
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return the value of a form at given symbol steps; values of atoms are cached in `at`."""
+        """Return the value of a form at given numbers of symbol steps; values of atoms are cached in `at`."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -126,10 +126,10 @@ class Symbols:
             total += value
         return total
 
-    # Lower bounds of a form, without atoms
+    # The next functions compute lower bounds of a form that contain no atoms.
 
     def below(self, form):
-        """Return forms of symbols alone, one of which is a lower bound at each value."""
+        """Return forms without atoms, one of which is a lower bound of the form for each value of the symbols."""
         key_of_form = key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -143,7 +143,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Replace each floor by (p - r) / d; `~@3` is r / d, from 0 to (d - 1) / d."""
+        """Replace each floor of p / d by (p - r) / d; the name `~@3` is r / d of atom @3, from 0 to (d - 1) / d."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)
@@ -162,7 +162,7 @@ class Symbols:
         return form_left
 
     def is_never_negative(self, form):
-        """Return True if a form is proved to be non-negative."""
+        """Return True if a form is proved to be at least 0 for all values of the symbols."""
         key_of_form = key(form)
         if key_of_form not in self.signs:
             self.stop_if_over()
@@ -173,7 +173,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def ends(self, form):
-        """Return an interval with all values, as if symbols and atoms were independent."""
+        """Return an interval that contains all values of a form, as if symbols and atoms were independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -185,7 +185,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return the interval of a symbol or atom, infinite if unbounded."""
+        """Return the interval of the values of a symbol or an atom, with an infinite end if there is no limit."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -196,7 +196,7 @@ class Symbols:
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
     def free_symbols(self, forms):
-        """Return the symbols of forms, including those inside atoms."""
+        """Return the symbols of some forms, including those inside atoms."""
         names_used = {name for form in forms for names in form for name in names}
         return {
             each
@@ -205,7 +205,7 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be largest somewhere."""
+        """Return the forms that may be the largest of all for some values; the others are proved to be dominated."""
         forms_left = list({key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"{len(forms_left)} forms of one offset")

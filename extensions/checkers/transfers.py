@@ -1,10 +1,10 @@
-"""Check steps with a link without memplan: transfers.py GRAPH STEPS LINK; exit status 0 valid, 3 refused, 2 wrong.
+"""Check a schedule of steps over a link without memplan: transfers.py GRAPH STEPS LINK; exit 0, 3 refused, 2 wrong.
 
-GRAPH is operations-by-bytes/1 in JSON whose operations have costs; STEPS a list of `{"kind", "what", "start"}` in JSON,
-or an object whose `steps` is one; LINK is the bytes per unit of cost. The answer is the most bytes alive at once and
-the time.
+GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a list of `{"kind", "what", "start"}` in
+JSON, or an object whose `steps` is one. LINK is the bytes moved per unit of cost. Printed are the most bytes alive at
+once, and the time.
 """
-# docs/order.md has the rules. A step is checked against those in front of it; then bytes are counted at each start.
+# docs/order.md has the rules. Each step is checked against earlier steps; then bytes are counted at each start.
 
 import json, sys
 from fractions import Fraction
@@ -19,18 +19,18 @@ KINDS = ("run", "send", "fetch")
 
 
 class Copy:
-    """A copy of a tensor in memory, from a step on; `uses` are the steps that need it, with their ends."""
+    """A copy of a tensor in memory, made by step `born` and complete at `ready`; `uses` are (step, end of its use)."""
 
     def __init__(self, tensor, born, ready):
         self.tensor, self.born, self.ready, self.uses = tensor, born, ready, [(born, ready)]
 
     def is_alive(self, k, now):
-        """Return whether it is in memory when step k starts."""
+        """Return True if the copy is in memory when step k starts at time `now`."""
         return self.born <= k and any(j >= k or end > now for j, end in self.uses)
 
 
 class Replay:
-    """The state of a replay: existing copies, finished runs, and the time until which each unit is busy."""
+    """The state of a replay: existing copies, operations that ran, and the time until which each unit is busy."""
 
     def __init__(self, graph, link):
         self.graph, self.link = graph, link
@@ -41,21 +41,21 @@ class Replay:
                 self.copies[t] = [Copy(t, -1, 0)]
 
     def latest_copy(self, t, now):
-        """Return the copy of a tensor that came last."""
+        """Return the newest complete copy of tensor t at time `now`; raises Refused if there is none."""
         ready = [copy for copy in self.copies.get(t, ()) if copy.ready <= now]
         if not ready:
             raise Refused(f"tensor {t} is not in memory at {now}")
         return max(ready, key=lambda copy: (copy.ready, copy.born))
 
     def run(self, k, v, now):
-        """Run an operation; return when it ends."""
+        """Run operation v as step k; return its end time."""
         op, end = self.graph.ops[v], now + self.graph.ops[v]["cost"]
         made = [t for t in op.get("out") or () if self.graph.maker[t] == v]
         if missing := self.graph.before[v] - self.ran:
             raise Refused(f"operation {v} runs before operation {min(missing)}")
         if v in self.ran:
             behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
-            # The inputs of an operation must still have the values that it has read, and it must change nothing twice.
+            # An operation may only run again if its inputs are unchanged, and if it changes no tensor in place.
             inputs = set(op.get("in") or ())
             if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
                 raise Refused(f"operation {v} must not run again")
@@ -67,7 +67,7 @@ class Replay:
         return end
 
     def move(self, kind, k, t, now):
-        """Send or fetch a tensor; return when that ends."""
+        """Send or fetch tensor t as step k; return its end time."""
         if not self.link or not self.graph.size[t] or t in self.changed:
             raise Refused(f"tensor {t} cannot be sent")
         end = now - (-self.graph.size[t] // self.link)
@@ -82,7 +82,7 @@ class Replay:
 
 
 def check(text, steps, link):
-    """Return the most bytes alive at once, and the time; raises Refused."""
+    """Return the most bytes alive at once, and the time of the last end; raises Refused."""
     graph, rows = orders.Graph(text), json.loads(steps)
     rows = rows["steps"] if isinstance(rows, dict) else rows
     rows = [(row["kind"], row["what"], row["start"]) for row in rows]
@@ -110,7 +110,7 @@ def check(text, steps, link):
 
 
 def live_bytes(graph, rows, ends, replay):
-    """Yield the bytes alive at the start, whenever a step starts, and at the end."""
+    """Yield the bytes alive at the beginning, at the start of each step, and at the end."""
     copies = [copy for some in replay.copies.values() for copy in some if graph.size[copy.tensor]]
     yield sum(graph.size[copy.tensor] for copy in copies if copy.born < 0)
     for k, (_, _, now) in enumerate(rows):

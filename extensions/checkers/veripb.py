@@ -1,8 +1,8 @@
-"""Converts a one-pool certificate for VeriPB without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
+"""Convert a one-pool certificate for VeriPB without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
 It writes a formula in OPB and a proof of format 2.0. Exit status: 0 written, 3 refused, 2 wrong input or not covered.
-An offset is `rest + step * y` with the bits of y as variables; `s3_4` says that buffer 3 lies below buffer 4, and
-`g3_7` of the proof that the y of buffer 3 is at least 7. A lemma is a clause over these, by two unit propagations.
+An offset is `rest + step * y`, with the bits of y as variables. `s3_4` means that buffer 3 is below buffer 4, and
+`g3_7` that the y of buffer 3 is at least 7. A lemma is a clause over these, proved by two unit propagations.
 """
 
 import sys
@@ -16,19 +16,19 @@ if not __package__:
 checker, opb = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("check", "opb"))
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
-"""The most buffers in a set, refuted by all orders: 2^12 subsets take some 100,000 steps and 10 MB."""
+"""The most buffers of a set that is refuted by all its orders; 2^12 subsets take 100,000 steps and 10 MB."""
 
 
 class NotCoveredError(ValueError):
-    """The certificate may be right, but this kind of formula cannot express its claim."""
+    """The certificate may be right, but its claim cannot be expressed in this kind of formula."""
 
 
 def translate(problem, certificate, core=()):
-    """Return the formula that a plan reaches the claimed capacity, and the proof that none does.
+    """Return the formula that a plan reaches the claimed capacity, and the proof that no plan does.
 
-    `problem` is memplan's JSON; of a proof without lemmas, the formula is about the buffers of its `core` alone. Raises
-    Refused for a wrong certificate, and NotCoveredError for several pools or claims, costs, pins, reserved ranges,
-    pages, more than 40 buffers, sets whose buffers have too many orders.
+    `problem` is memplan's JSON. If the proof has no lemmas, the formula is about the buffers of its `core` alone.
+    Raises Refused for a wrong certificate. Raises NotCoveredError for several pools or claims, costs, pins, reserved
+    ranges, pages, more than 40 buffers, or sets with too many orders.
     """
     _, sizes, head, *lines = (line.split(" ") for line in certificate.splitlines())
     if len(sizes) != 2 or head[0] not in ("used", "infeasible"):
@@ -39,7 +39,7 @@ def translate(problem, certificate, core=()):
     if not expected:
         raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
-        # What holds for some buffers holds for all, and states name no others.
+        # If some buffers do not fit, then all do not, and the states of this proof name no other buffers.
         rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
         raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are taken")
@@ -53,7 +53,7 @@ def translate(problem, certificate, core=()):
 
 
 class Translation(checker.Claim):
-    """A claim that, while it is checked, writes the equivalent steps for the formula."""
+    """A claim that writes the equivalent proof steps for the formula while it is checked."""
 
     def __init__(self, rows, ends):
         super().__init__(rows, ends)
@@ -65,42 +65,42 @@ class Translation(checker.Claim):
         self.refuted = {}
 
     def text(self):
-        """Return the proof."""
+        """Return the proof as a file."""
         head = ["pseudo-Boolean proof version 2.0", f"f {len(self.formula.lines)}"]
         last = len(self.formula.lines) + len(self.steps)
         foot = ["output NONE", f"conclusion UNSAT : {last}", "end pseudo-Boolean proof"]
         return "\n".join([*head, *self.steps, *foot]) + "\n"
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state is impossible, as the checker does; write the proof for a set that is too long."""
+        """Return True if a state is impossible, as the checker does; also write the proof if a set refutes it."""
         is_so = bool(super().is_refuted(low, ref, changed))
         if is_so and ref[0] == "@" and all(min(low(i)) < checker.INF for i in changed):
             self._write_set(low, ref)
         return is_so
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma and write it as a clause."""
+        """Check a lemma, and write it as a clause."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
-        clause = self._not_all(at)
+        clause = self._clause_against(at)
         if kind == "l":
             near = [j for j in low if j != b and low[j][0] < checker.INF and self.problem.meets(b, j)]
             for j in near:
-                self._push(j, b, at[j])
-                self._push(b, j, at[b])
+                self._write_push(j, b, at[j])
+                self._write_push(b, j, at[b])
             ends = [low[j][0] + formula.size[j] for j in near]
             lifted = formula.min_step(b, max(low[b][0], min(ends, default=checker.INF)))
             if lifted > at[b]:
-                self._rup([*clause, self._lower_bound_literal(b, lifted)])
-        self._rup(clause)
+                self._add_clause([*clause, self._lower_bound_literal(b, lifted)])
+        self._add_clause(clause)
 
     def close(self, ref):
-        """Check the end of the claim and write the contradiction."""
+        """Check the end of the claim, and write the contradiction."""
         super().close(ref)
-        self._rup([])
+        self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Write that the highest buffers of a set, all at or above their least low, do not fit."""
+        """Write that the highest buffers of a set, each at least at its least offset, do not fit together."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -113,10 +113,10 @@ class Translation(checker.Claim):
                 break
         if len(ids) > MOST_TOGETHER:
             raise NotCoveredError(f"the proof needs all orders of {len(ids)} buffers; {MOST_TOGETHER} are the most")
-        self._refute(frozenset(ids), at + (rest - at) % grain, grain)
+        self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
-    def _refute(self, some, at, grain):
-        """Write that pairwise conflicting buffers cannot all lie at or above an offset; return their least y."""
+    def _refute_set(self, some, at, grain):
+        """Write that conflicting buffers cannot all be at or above offset `at`; return the least y of each."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -124,23 +124,23 @@ class Translation(checker.Claim):
         outside = [i for i, y in least.items() if y > formula.grid[i][2]]
         if outside:
             least = {outside[0]: least[outside[0]]}
-            self._not_all(least)
+            self._clause_against(least)
         else:
-            clause, order = self._not_all(least), list(least)
+            clause, order = self._clause_against(least), list(least)
             for b in order:
-                self._refute(some - {b}, at + formula.size[b] + -formula.size[b] % grain, grain)
+                self._refute_set(some - {b}, at + formula.size[b] + -formula.size[b] % grain, grain)
                 for j in some - {b}:
-                    self._push(b, j, least[b])
-                self._rup([*clause, *(f"s{j}_{b}" for j in order if j != b)])
+                    self._write_push(b, j, least[b])
+                self._add_clause([*clause, *(f"s{j}_{b}" for j in order if j != b)])
             self._write_cycles(order)
-            # None is the lowest: take out one after the other, below which there must be another that is left.
+            # No buffer can be the lowest: after each is ruled out, another one of the rest would have to be below it.
             for last in range(len(order) - 1, 0, -1):
                 for i in order[:last]:
-                    self._rup([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])
+                    self._add_clause([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Write that no two or three buffers lie below each other in a cycle."""
+        """Write that no two or three buffers are each below the next one in a cycle."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -149,10 +149,10 @@ class Translation(checker.Claim):
             self.known.add(circle)
             numbers = [self.formula.below[i, j] for i, j in zip(circle, (*circle[1:], circle[0]), strict=True)]
             total = sum(self.formula.size[i] for i in circle)
-            self._add(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
+            self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
-    def _push(self, i, j, y):
-        """Write the start of the second buffer when it lies above the first, which has some y or more."""
+    def _write_push(self, i, j, y):
+        """Write the least y of buffer j if it is above buffer i, whose y is at least `y`."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -163,13 +163,13 @@ class Translation(checker.Claim):
         first, second = self.meanings[i, y], self.meanings[j, to] + 1
         excess = formula.value(i, y) + formula.size[i] - formula.value(j, to - 1)
         scaled = f"{first} {formula.grid[i][0]} * + {second} {formula.grid[j][0]} * +"
-        self._add(f"pol {formula.below[i, j]} {scaled} s {excess} d")
+        self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
-    def _not_all(self, least):
+    def _clause_against(self, least):
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
-        """Return the literal for a lower bound on a buffer's y, defined on first use."""
+        """Return the literal that the y of buffer i is at least `y`, and define it on first use."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
             return name
@@ -177,23 +177,23 @@ class Translation(checker.Claim):
         more = (1 << bits) - y
         is_so = " ".join(f"{1 << k} b{i}_{k}" for k in range(bits))
         is_not = " ".join(f"{1 << k} ~b{i}_{k}" for k in range(bits))
-        self.meanings[i, y] = self._add(f"red {is_so} {y} ~{name} >= {y} ; {name} -> 0")
-        self._add(f"red {is_not} {more} {name} >= {more} ; {name} -> 1")
+        self.meanings[i, y] = self._add_step(f"red {is_so} {y} ~{name} >= {y} ; {name} -> 0")
+        self._add_step(f"red {is_not} {more} {name} >= {more} ; {name} -> 1")
         chain = self.chain[i]
         at = bisect_left(chain, y)
         for low, high in [*((low, y) for low in chain[:at][-1:]), *((y, high) for high in chain[at : at + 1])]:
-            self._rup([f"~g{i}_{high}", f"g{i}_{low}"])
+            self._add_clause([f"~g{i}_{high}", f"g{i}_{low}"])
         chain.insert(at, y)
         if y == 0:
-            self._rup([name])
+            self._add_clause([name])
         if y > last:
-            self._rup([f"~{name}"])
+            self._add_clause([f"~{name}"])
         return name
 
-    def _rup(self, clause):
-        self._add(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
+    def _add_clause(self, clause):
+        self._add_step(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
-    def _add(self, step):
+    def _add_step(self, step):
         self.steps.append(step)
         return len(self.formula.lines) + len(self.steps)
 

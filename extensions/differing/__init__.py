@@ -1,4 +1,4 @@
-"""The cheapest plans that differ in the pairs that pay: `memplan plan --plans`."""
+"""Several plans that differ in the pairs that they pay for, cheapest first: `memplan plan --plans`."""
 
 from memplan.questions import Search
 

@@ -1,4 +1,4 @@
-"""Plans that differ in priced pairs, cheapest first: each is proved, or it is proved that there are no more."""
+"""Plans that differ in the priced pairs that they pay for, cheapest first, each with its proof."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.search.to_plan import gap_of
 
 FIRST_SHARE = 0.5
-"""The share of the time for the first plan."""
+"""The fraction of the time for the first plan."""
 
 
 def find_plans(problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]) -> Plan:
-    """Return the first plan with up to `count - 1` others, within a call's time."""
+    """Return the first plan with up to `count - 1` others, within the time of the call."""
     _refuse_unless_priced(problem)
     answer = first(FIRST_SHARE)
     return _add_other_plans(problem, answer, count, distance, control) if answer.placements else answer
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError for a problem whose plans cannot differ, or that has a choice of pools."""
-    # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
+    """Raise OptionError for a problem without priced pairs, with a choice of pools, or with unsupported constraints."""
+    # In units of one byte: in coarser units, some pairs could never touch a common bank.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
@@ -50,10 +50,10 @@ def _refuse_unless_priced(problem: Problem) -> None:
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
-    """Return a plan with up to `count - 1` others, each the cheapest that differs from all before it.
+    """Return a plan with up to `count - 1` others, each the cheapest that differs from all earlier ones.
 
-    They differ in at least `distance` pairs that pay in one of two plans alone. What costs nothing whatever the plan is
-    no such pair. Of buffers that can be exchanged, the one listed first lies no higher, in the first plan as well.
+    Two plans differ in at least `distance` pairs that exactly one of them pays for. Pairs that no plan pays for do not
+    count. Of interchangeable buffers, the one listed first has the lowest offset, also in the first plan.
     """
     original = problem
     if problem.objective == PEAK_THEN_COST:
@@ -83,7 +83,7 @@ def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, c
 
 
 def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the placements of buffers and the pairs that pay."""
+    """Return the fields of a plan with its placements and the pairs that it pays for."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,
@@ -93,7 +93,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a further plan; its bound is about plans that differ from the earlier ones."""
+    """Return a further plan; its bound holds for plans that differ from all earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

@@ -1,4 +1,4 @@
-"""Files of other systems: their planners compared with memplan, and problems, models and plans in other forms."""
+"""Files of other systems: comparison with their planners, and conversion of problems, models and plans."""
 
 from typing import TYPE_CHECKING, Any
 

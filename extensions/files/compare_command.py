@@ -1,4 +1,4 @@
-"""`memplan compare`: files are answered each by itself, and their names say their kinds."""
+"""The command `memplan compare`, for one file or for several files one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memplan convert`, and the files that it writes."""
+"""The command `memplan convert`, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _OUTPUT = (
 def convert(line: CommandLine) -> int:
     """Answer, and write the files of the requested form."""
     call = read(line)
-    _prepare(call)
+    _set_target(call)
     answer, output = ask(call), call.flags["output"]
     if output is not None and answer.not_written is None:
-        _write(output, answer)
+        _write_files(output, answer)
     show(call, answer, is_written=output is not None)
     if output is not None:
-        call.said += call.writing(lambda: _facts(output, answer, call.reader.options))
+        call.said += call.writing(lambda: _said_lines(output, answer, call.reader.options))
     return end(call, answer)
 
 
-def _prepare(call: Call) -> None:
+def _set_target(call: Call) -> None:
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
@@ -51,7 +51,7 @@ def _prepare(call: Call) -> None:
         call.change(name=file)
 
 
-def _write(output: str, answer: Converted) -> None:
+def _write_files(output: str, answer: Converted) -> None:
     kind = "problem" if answer.to == "json" else answer.to
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
@@ -69,7 +69,7 @@ def _write(output: str, answer: Converted) -> None:
         write(target, data)
 
 
-def _facts(output: str, answer: Converted, options: ModelOptions) -> list[str]:
+def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
@@ -81,7 +81,7 @@ def _facts(output: str, answer: Converted, options: ModelOptions) -> list[str]:
 
 
 def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    """Return the runtime's measurement of a model that was written for it, in its least arena."""
+    """Return what the runtime measures for a written model in its least arena, as a part of a sentence."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)

@@ -1,7 +1,7 @@
-"""The files of a kind in one archive in the folder of its index: packed for the repository, unpacked for use.
+"""The archive of a kind of problems: its files, packed for the repository and unpacked for use.
 
-An archive is a ZIP file without clocks, its members by name, so that the same files are the same bytes, and a better
-plan changes no other member. Files are unpacked next to it, into folders that Git ignores; a note names their archive.
+An archive is a ZIP file without times, with its members sorted by name, so that equal files give equal archives, and a
+better plan changes no other member. Files are unpacked next to it, into folders that Git ignores; a note has its hash.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from memplan.planner.errors import FormatError
 ARCHIVE = "files.zip"
 FOLDERS = ("plans", "problems", "proofs")
 _UNPACKED = ".unpacked"
-"""The note: the hash of the archive, and the names of its unpacked files."""
+"""The file with the hash of the unpacked archive, and the names of its files."""
 _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack the archive of a kind (a folder) if it changed or a file is missing; raises FormatError.
+    """Unpack the archive in the folder of a kind if it changed or a file is missing; raises FormatError.
 
-    Files that the archive before had and this one has not are removed.
+    Files that only the previously unpacked archive had are removed.
     """
     archive, note = kind / ARCHIVE, kind / _UNPACKED
     if not archive.exists():
@@ -49,7 +49,7 @@ def unpack(kind: Path) -> None:
 
 
 def pack(kind: Path) -> bool:
-    """Write the files of a kind (a folder) into its archive; return True if the archive changed."""
+    """Write the files in the folder of a kind into its archive; return True if the archive changed."""
     archive = kind / ARCHIVE
     names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
     data = pack_archive({name: (kind / name).read_bytes() for name in names})
@@ -61,18 +61,18 @@ def pack(kind: Path) -> bool:
 
 
 def pack_archive(files: dict[str, bytes]) -> bytes:
-    """Return the archive of files by name."""
+    """Return the bytes of an archive of files, given by name."""
     written = BytesIO()
     with ZipFile(written, "w") as archive:
         for name in sorted(files):
-            about = ZipInfo(name)  # whose time is the first that a ZIP file can say
+            about = ZipInfo(name)  # its time is the earliest that a ZIP file can have
             about.compress_type, about.create_system, about.external_attr = ZIP_DEFLATED, 3, _MODE
             archive.writestr(about, files[name], compresslevel=9)
     return written.getvalue()
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file of the library, creating its folder."""
+    """Write a file of the library, and create its folder if it is missing."""
     with os_errors_named(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
     save(str(path), data)

@@ -1,4 +1,4 @@
-"""The check of the library: each fingerprint, plan and certificate, by the programs of `checkers/`."""
+"""The check of the library: all fingerprints, plans and certificates, by the programs of `checkers/`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_pla
 from memplan.planner.errors import FormatError
 
 _LARGE = 200_000
-"""The size above which the fast check skips a certificate."""
+"""The size in bytes above which the fast check skips a certificate."""
 
 
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry with its fault, if any."""
+    """Yield each entry with its faults; `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults(library, entry, is_fast))
@@ -27,7 +27,7 @@ def check(
 
 
 def version_fault(library: ProblemLibrary) -> str | None:
-    """Return the fault of the set's version: its hash does not match the problems."""
+    """Return a sentence if the hash of the version is not that of the problems; None if it is."""
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None

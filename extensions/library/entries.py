@@ -1,6 +1,6 @@
-"""The table of the library: for each kind, a folder with `index.jsonl` (one line for each problem) and files.
+"""The tables of the library: a folder for each kind, with `index.jsonl` (a line for each problem) and files.
 
-The files are in an archive next to the table, and are unpacked when one is first needed.
+The files are in an archive next to the table, which is unpacked when a file is first needed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from memplan.planner.model.rows import WireValue
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
-"""The benchmark's name, and that of the file `benchmark.txt` with its problems."""
+"""The name of the benchmark, whose problems are listed in the file `benchmark.txt`."""
 EASY = "easy"
-"""The name of the problems that memplan proves in seconds, and of the file with their names."""
+"""The name of the group of problems that memplan proves in seconds, listed in the file `easy.txt`."""
 PARTS = (EASY, "hard", "open")
 VERSION = "LIBRARY_VERSION"
-"""The file with the version of the set of problems, and their common hash."""
+"""The name of the file with the version of the set of problems, and the hash of all of them."""
 EntryStatus = Literal["proved", "claimed", "open"]
 
 
@@ -64,19 +64,19 @@ class Entry(WireValue):
 
     @property
     def status(self) -> EntryStatus:
-        """Proved: a checker accepts what shows that nothing is better; claimed: a program says so; else open."""
+        """`proved` if a checker accepts the proof that nothing is better, `claimed` if a program says so, else `open`."""
         if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
             return "proved"
         return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
 
     @property
     def capacity(self) -> float | None:
-        """The limit, if there is one, or else the best value known; None if that is 0, since then everything fits."""
+        """The limit of the problem, or else its best known value; None if that is 0."""
         return self.limit if self.limit is not None else self.best or None
 
     @property
     def gap(self) -> float | None:
-        """The relative gap of the best value to the higher bound; None if that is 0 or missing."""
+        """The gap of the best value to the higher of both bounds, as a fraction; None without a bound above 0."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 
@@ -88,14 +88,14 @@ class ProblemLibrary:
     folder: Path
 
     def kinds(self) -> list[str]:
-        """Return the kinds by name."""
+        """Return the names of all kinds in the library."""
         return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
 
     def entries(self, kind: str | None = None) -> list[Entry]:
-        """Return all entries, or the entries of a kind; raises FormatError."""
-        return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read(each)]
+        """Return the entries of a kind, or of all kinds; raises FormatError for a wrong line in a table."""
+        return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read_entries(each)]
 
-    def _read(self, kind: str) -> Iterator[Entry]:
+    def _read_entries(self, kind: str) -> Iterator[Entry]:
         path = self.folder / kind / INDEX
         with os_errors_named(str(path)):
             lines = path.read_bytes().splitlines()
@@ -108,17 +108,15 @@ class ProblemLibrary:
                 ) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
+        """Return the entries for words: kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
 
-        Without words, return all entries.
-
-        Raises OptionError for a word without entries.
+        Without words, all entries are returned. Raises OptionError for a word without entries.
         """
         everything = self.entries()
         if not words:
             return everything
         stands_for: dict[str, set[str]] = {entry.name: {entry.name} for entry in everything}
-        groups = {BENCHMARK: self.names(BENCHMARK), **self._parts(everything)}
+        groups = {BENCHMARK: self.names(BENCHMARK), **self._names_by_part(everything)}
         for entry in everything:
             inside = [word for word, names in groups.items() if entry.name in names]
             for word in (entry.kind, *inside, *(f"{each}/{entry.kind}" for each in inside)):
@@ -131,15 +129,15 @@ class ProblemLibrary:
         return [entry for entry in everything if entry.name in names]
 
     def names(self, group: str) -> list[str]:
-        """Return the names of a group's problems from its file; none without a file."""
+        """Return the names of the problems in a group, from its file; empty if there is no file."""
         path = self.folder / f"{group}.txt"
         if not path.exists():
             return []
         with os_errors_named(str(path)):
             return path.read_text(encoding="utf-8").split()
 
-    def _parts(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
-        """Return the names of the easy, hard and open problems, a partition of the entries."""
+    def _names_by_part(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
+        """Return the names of the easy, the hard and the open problems; each entry is in one of these groups."""
         open_names = {entry.name for entry in entries if entry.status == "open"}
         easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
         return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
@@ -155,18 +153,18 @@ class ProblemLibrary:
         return f"sha256:{sha256(''.join(lines).encode()).hexdigest()}"
 
     def problem(self, entry: Entry) -> Path:
-        """Return the file of a problem."""
-        return self._file(entry, "problems", entry.problem)
+        """Return the path of a problem's file."""
+        return self._path_of(entry, "problems", entry.problem)
 
     def plan(self, entry: Entry) -> Path:
-        """Return the file of the best plan, which need not be there."""
-        return self._file(entry, "plans", "csv" if entry.problem == "csv" else "json")
+        """Return the path of the file of a problem's best plan, which may not exist."""
+        return self._path_of(entry, "plans", "csv" if entry.problem == "csv" else "json")
 
     def proof(self, entry: Entry) -> Path:
-        """Return the file of the certificate, which need not be there."""
-        return self._file(entry, "proofs", "proof")
+        """Return the path of the file of a problem's certificate, which may not exist."""
+        return self._path_of(entry, "proofs", "proof")
 
-    def _file(self, entry: Entry, folder: str, ending: str) -> Path:
+    def _path_of(self, entry: Entry, folder: str, ending: str) -> Path:
         _unpack_once(self.folder / entry.kind)
         return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
 
@@ -176,14 +174,14 @@ class ProblemLibrary:
             unpack(self.folder / kind)
 
     def pack(self) -> list[str]:
-        """Pack the files of all kinds, and return the kinds whose archives changed."""
+        """Pack the files of all kinds; return the kinds whose archives changed."""
         self.unpack()
         return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Write an entry into the table of its kind, replacing one of the same name, and pack the files."""
+        """Write an entry into the table of its kind, in place of an entry with the same name, and pack the files."""
         path = self.folder / entry.kind / INDEX
-        rows = {each.name: each for each in self._read(entry.kind)} if path.exists() else {}
+        rows = {each.name: each for each in self._read_entries(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry
         lines = [rows[name].model_dump_json(exclude_defaults=True) for name in sorted(rows)]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,5 +194,5 @@ _unpack_once = cache(unpack)
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """Return an entry's fields for lists."""
+    """Return the fields of an entry, with its status and its gap, for lists."""
     return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

@@ -1,8 +1,8 @@
-"""Fingerprints, which identify a problem independently of names and order, and features for choosing problems.
+"""Fingerprints, which identify a problem whatever its names and its order are; and features to choose problems by.
 
-Problems of buffers have the hash of their content. All else is a graph of coloured nodes: colours are refined by those
-of neighbours until no more are told apart, and the sorted colours are hashed. Different problems may, rarely, have the
-same fingerprint; the same problem has the same one.
+The fingerprint of a problem of buffers is the hash of its content. Any other problem is a graph of coloured nodes: each
+colour is refined by the colours of the neighbours until their number no longer grows, and the sorted colours are
+hashed. Equal problems have equal fingerprints; different problems may, rarely, share one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from memplan.planner.model.problem import Problem
 _OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
 """The kinds in memplan's own format, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""The meaning of the limit for each kind that has one."""
+"""The meaning of the limit, for each kind that has one."""
 
 
 @dataclass
 class _Graph:
-    """Labelled nodes, and edges (from, to, label)."""
+    """A graph of labelled nodes, and of edges (from, to, label)."""
 
     nodes: list[Any] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
 
     def digest(self, head: Any) -> str:
-        """Return the hash of the graph, independent of the order of nodes."""
+        """Return the hash of the graph, which does not depend on the order of its nodes."""
         colours = [_hash(node) for node in self.nodes]
         count = 0
         while len(set(colours)) > count:
@@ -52,7 +52,7 @@ def _hash(value: Any) -> str:
 
 
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
-    """Return the fingerprint of a problem of a kind from the bytes of its file."""
+    """Return the fingerprint of a problem, from its kind, the bytes and the name of its file, and its limit."""
     parts = [_LIMITS.get(kind, ""), limit]
     if kind in _OF_BUFFERS:
         content = problem_hash(read_problem(data, name))
@@ -60,12 +60,12 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
     problem = json.loads(data)
     graph = _Graph()
     if kind in ("symbols", "objects"):
-        return _lives(problem, graph)
-    return _operations(problem, graph, parts)
+        return _lifetime_fingerprint(problem, graph)
+    return _graph_fingerprint(problem, graph, parts)
 
 
-def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
-    """Return the fingerprint of a graph of operations: tensors, operations, and who reads what."""
+def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
+    """Return the fingerprint of a graph of operations: its tensors, its operations, and which of them read which."""
     flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
     facts = problem.get("tensors") or [{} for _ in problem["size"]]
     for t, size in enumerate(problem["size"]):
@@ -79,8 +79,8 @@ def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
     return graph.digest(given)
 
 
-def _lives(problem: dict[str, Any], graph: _Graph) -> str:
-    """Return the fingerprint of buffers with expressions or sides; only the order of times counts."""
+def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
+    """Return the fingerprint of buffers with expressions or sides; of their times, only the order counts."""
     rows = problem["buffers"]
     rank = {time: k for k, time in enumerate(sorted({row[key] for row in rows for key in ("start", "end")}))}
     for row in rows:
@@ -89,7 +89,7 @@ def _lives(problem: dict[str, Any], graph: _Graph) -> str:
 
 
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
-    """Return the features of a problem: counts, and the parameters of its size."""
+    """Return the features of a problem: counts of its parts, and statistics of its buffers."""
     if kind in _OF_BUFFERS:
         return _buffer_figures(read_problem(data, name))
     problem = json.loads(data)

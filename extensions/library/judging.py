@@ -1,6 +1,6 @@
-"""The value of plans and certificates of each kind, by the programs of `checkers/` alone.
+"""The value of plans and the claims of certificates of each kind, by the programs of `checkers/` alone.
 
-Of cascades no plan can be judged.
+No checker can judge plans of cascades.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 
 class BrokenRuleError(InputError):
-    """Raised for a plan that breaks a rule, or a certificate that does not prove its claim."""
+    """Raised for a plan that breaks a rule, and for a certificate that does not prove its claim."""
 
 
 Worth = tuple[float, float | None]
-"""The value of a plan, and the lower bound that its checker finds by itself, or None."""
+"""The value of a plan, and the lower bound that its checker computes, or None."""
 Judge = Callable[[str, str, int | None], Worth]
-"""Judges a plan from the texts of problem and plan, and the limit; raises one of REFUSALS."""
+"""A function of the texts of problem and plan, and the limit, that judges the plan; raises one of REFUSALS."""
 
 
 @dataclass(frozen=True)
@@ -53,51 +53,51 @@ def _number(value: Any) -> float:
     return int(number) if number.denominator == 1 else float(number)
 
 
-def _peak(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_peak(problem: str, text: str, limit: int | None) -> Worth:
     used, _, alive = _PLAN.check(problem, text)
     return sum(used), alive
 
 
-def _fit(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
     _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
     return 0, 0
 
 
-def _cost(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
     _, cost, _ = _PLAN.check(problem, text)
     return _number(cost), 0 if cost == 0 else None
 
 
-def _heaps(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
     used, _, alive = _PLAN.check(problem, text, heap=limit)
     return sum(end > 0 for end in used), -(-alive // (limit or 1))
 
 
-def _order(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
     most, _ = _SEQUENCE.check(problem, text)
     return most, _SEQUENCE.floor(problem)
 
 
-def _recompute(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
     most, again = _SEQUENCE.check(problem, text)
     if limit is not None and again > limit:
         raise _SEQUENCE.Refused(f"what runs again costs {again}, more than {limit}")
     return most, _SEQUENCE.floor(problem)
 
 
-def _objects(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
     total, least = _OBJECTS.check(problem, text)
     return total, least
 
 
-def _symbols(problem: str, text: str, limit: int | None) -> Worth:
+def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
     return _number(str(answer["proof"]["ratio"])), 0
 
 
 def _certified_packing(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the least value claimed by a certificate of checkers/check.py: bytes, a cost or a price."""
+    """Return the least value that a certificate for check.py proves: bytes, a cost or a price; None if nothing fits."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
     word, *numbers = lines[2].split(" ")
@@ -106,8 +106,8 @@ def _certified_packing(problem: str, text: str, limit: int | None) -> float | No
     return int(numbers[0]) if word in ("used", "price") else _number(Fraction(int(numbers[0]), int(numbers[1])))
 
 
-def _unfit(problem: str, text: str, limit: int | None) -> float | None:
-    """Return None for a certificate of infeasibility; refuse others, which do not answer this question."""
+def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:
+    """Return None for a certificate that nothing fits; raise Refused for any other, which does not answer this kind."""
     if _certified_packing(problem, text, limit) is not None:
         raise _CHECK.Refused("it does not say that nothing fits")
     return None
@@ -121,31 +121,31 @@ def _certified_order(problem: str, text: str, limit: int | None) -> float | None
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("peak", "bytes of one memory", _peak, _certified_packing),
-        Kind("fit", "nothing: does it fit?", _fit, _unfit),
-        Kind("pools", "cost of what several memories hold", _cost, _certified_packing),
-        Kind("rules", "bytes of one memory, with rules", _peak, _certified_packing),
-        Kind("reuse", "price of shared bytes", _cost, _certified_packing),
-        Kind("heaps", "heaps of a limited size", _heaps),
-        Kind("objects", "bytes of shared objects", _objects),
-        Kind("symbols", "peak above the bound, for all sizes", _symbols),
-        Kind("order", "bytes alive at once", _order, _certified_order),
-        Kind("recompute", "bytes alive at once, where operations may run again", _recompute),
+        Kind("peak", "bytes of one memory", _judge_peak, _certified_packing),
+        Kind("fit", "nothing: does it fit?", _judge_fit, _certified_infeasibility),
+        Kind("pools", "cost of what several memories hold", _judge_cost, _certified_packing),
+        Kind("rules", "bytes of one memory, with rules", _judge_peak, _certified_packing),
+        Kind("reuse", "price of shared bytes", _judge_cost, _certified_packing),
+        Kind("heaps", "heaps of a limited size", _judge_heaps),
+        Kind("objects", "bytes of shared objects", _judge_objects),
+        Kind("symbols", "peak above the bound, for all sizes", _judge_symbolic),
+        Kind("order", "bytes alive at once", _judge_order, _certified_order),
+        Kind("recompute", "bytes alive at once, where operations may run again", _judge_recomputation),
         Kind("cascade", "bytes of a network in stripes"),
     )
 }
-"""The kinds of the library by name."""
+"""The kinds of problems in the library, by name."""
 
 
 def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return the value of a plan; raises BrokenRuleError, or FormatError for another file."""
+    """Return the value of a plan; raises BrokenRuleError for a wrong plan, and FormatError for another file."""
     if kind.judge is None:
         raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
     return _run_judge(kind.judge, problem, text, limit)
 
 
 def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return what a certificate proves, None for infeasibility; raises BrokenRuleError or FormatError."""
+    """Return the bound that a certificate proves, None if nothing fits; raises BrokenRuleError or FormatError."""
     if kind.prove is None:
         raise FormatError(f"{kind.name}: has no certificates: send a plan")
     return _run_judge(kind.prove, problem, text, limit)

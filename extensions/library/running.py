@@ -1,7 +1,7 @@
-"""Runs of any planner on problems of the library, each a command line whose plan is checked without memplan.
+"""Runs of any planner on problems of the library, each by a command line; the plans are checked without memplan.
 
-A run is solved where the plan is at least as good as the best known one, or where the planner says of a problem of
-which it is proved that nothing fits. A plan that is valid and worse is one, but does not count as solved.
+A run is solved if its plan is at least as good as the best known one, or if the planner reports that nothing fits and
+this is proved. A valid plan that is worse counts as a plan, but not as solved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_pla
 from memplan.planner.errors import FormatError, OptionError, excerpt
 
 GRACE_S = 5.0
-"""The seconds after its time limit at which a planner is killed."""
+"""The seconds after its time limit at which the process of a planner is killed."""
 _WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
 
 
@@ -45,12 +45,12 @@ class Planner:
     infeasible_status: int | None = None
 
     def suits(self, entry: Entry) -> bool:
-        """Return True if plans can be judged, and a capacity exists if the command uses one."""
+        """Return True if a checker can judge plans of the entry, and it has a capacity if the command uses one."""
         return KINDS[entry.kind].judge is not None and ("{capacity}" not in self.template or entry.capacity is not None)
 
     def line(self, entry: Entry, problem: Path, out: Path, limit_s: float) -> list[str]:
         """Return the words of the command for a problem; raises OptionError for a wrong template."""
-        values = (problem, out, limit_s, _digits(entry.capacity), _digits(entry.limit), entry.kind)
+        values = (problem, out, limit_s, _number_text(entry.capacity), _number_text(entry.limit), entry.kind)
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
         except (KeyError, IndexError, ValueError):
@@ -58,14 +58,14 @@ class Planner:
             raise OptionError(f"command: must have no braces but {names}, got {excerpt(self.template)}") from None
 
 
-def _digits(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:g}" if value % 1 else str(int(value))
 
 
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
 ) -> Iterator[Result]:
-    """Yield a result for each problem in order; record plans go to `better`."""
+    """Run a planner on problems in order; yield a result for each, and keep record plans in the folder `better`."""
     for entry in wanted:
         load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +85,7 @@ def run(
                 started=started,
                 load_average=load,
                 machine=machine(),
-                **_facts(library, entry, planner, out, status, words),
+                **_outcome_fields(library, entry, planner, out, status, words),
             )
             if is_better(row):
                 better.mkdir(parents=True, exist_ok=True)
@@ -96,22 +96,22 @@ def run(
 
 
 def is_better(row: Result) -> bool:
-    """Return True for a plan better than the best known."""
+    """Return True if the plan of a run is better than the best known plan."""
     return row.outcome == "plan" and row.peak is not None and (row.known_peak is None or row.peak < row.known_peak)
 
 
 def is_solved(row: Result) -> bool:
-    """Return True for a plan as good as the best known, or a correct report of proved infeasibility."""
+    """Return True if a run has a plan as good as the best known one, or correctly reported that nothing fits."""
     return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
 
 
 def word_of(row: Result) -> str:
-    """Return the outcome of a run as a word."""
+    """Return the outcome of a run as a word: better, solved, or the outcome of the Result."""
     return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
 def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
-    """Run a command; return its status (None if killed), wall and CPU time, and last output."""
+    """Run a command; return its exit status (None if killed), its wall and CPU seconds, and the end of its output."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as words:
         try:
@@ -132,13 +132,13 @@ def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float,
     return None if is_late else child.returncode, wall_s, done[2].ru_utime + done[2].ru_stime, text
 
 
-def _facts(
+def _outcome_fields(
     library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
 ) -> dict[str, Any]:
     """Return the outcome of a run as fields of a Result."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # its output does not matter then
+    if status == planner.infeasible_status:  # any plan that it wrote does not count
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

@@ -1,4 +1,4 @@
-"""Submissions: a plan or certificate is checked without memplan, and gets one of four answers."""
+"""Submissions: a plan or a certificate is checked without memplan, and gets one of four verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to a submission: one of four words, and a sentence; `entry` is the resulting entry."""
+    """The verdict on a submission: a word and a sentence; `entry` is the entry afterwards."""
 
     word: Word
     reason: str
@@ -26,14 +26,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Finder:
-    """The submitter's name, and the command that found the plan."""
+    """The name of the submitter, and the command that found the plan."""
 
     by: str | None
     command: str | None
 
 
 def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -> Verdict:
-    """Check a plan or certificate for a problem, and add it to the library if it is better."""
+    """Check a plan or a certificate of a problem, and add it to the library if it is better; return the verdict."""
     try:
         text = data.decode()
         problem = library.problem(entry).read_bytes().decode()
@@ -52,7 +52,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return the entry with a better plan (None if it is not better), and the plan's value."""
+    """Return the entry with a better plan (None if it is not better), and a sentence on the plan's value."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(f"{entry.name}: has a plan and a certificate that nothing fits: one checker is wrong")
@@ -67,7 +67,7 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
 
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return the entry with a higher bound (None if it is not higher), and the proved claim."""
+    """Return the entry with a higher bound (None if it is not higher), and a sentence on the proved bound."""
     bound = prove_certificate(KINDS[entry.kind], problem, text, entry.limit)
     bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
     bound_before, is_first = entry.bound, not library.proof(entry).exists()
@@ -82,6 +82,6 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
 
 
 def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if a plan is below a certified bound, which means that a checker is wrong."""
+    """Raise InputError if a plan is better than a certified bound, as then one of the checkers is wrong."""
     if bound is None or best < bound:
         raise InputError(f"{entry.name}: has a plan of {best:,} and a certificate that nothing is so small")

@@ -1,4 +1,4 @@
-"""Every question of memplan as a tool for assistants: `memplan mcp`, by the Model Context Protocol."""
+"""Every question of memplan as a tool for assistants, by the Model Context Protocol: `memplan mcp`."""
 
 from typing import TYPE_CHECKING
 

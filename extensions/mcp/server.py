@@ -32,9 +32,9 @@ _INSTRUCTIONS = (
 )
 _SCHEMA = "schema"
 _MOST_BYTES = 2**28
-"""The most bytes of a file that is read."""
+"""The largest file, in bytes, that is read for a tool."""
 _LATE_S = 0.5
-"""The seconds beyond its time limit for which an answer is awaited; then the last note is given."""
+"""The seconds after its time limit for which an answer is awaited; then the last preliminary answer is used."""
 
 
 @click.command(
@@ -81,7 +81,7 @@ async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
 
 
 def schema_of(question: Question[Any]) -> dict[str, Any]:
-    """Return the full schema of a question's body, in which files may be given by path."""
+    """Return the full JSON schema of a question's body, in which a file may be given by its path."""
     schema = request_model(question).model_json_schema(schema_generator=QuietJsonSchema)
     for each in question.inputs:
         if each.from_file is not None:
@@ -117,7 +117,7 @@ def tool_of(question: Question[Any]) -> Tool:
 
 
 async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
-    """Answer a question by its tool; errors become part of the result, for the assistant to mend."""
+    """Return the answer to a question as the result of its tool; an error is a result that the assistant can act on."""
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
@@ -136,10 +136,10 @@ async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) 
 
 
 async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Path) -> Any:
-    """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
+    """Return the answer within the time limit, or else the last preliminary one; raises MemplanError."""
     options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
     control = Control(options.deadline(), cancelled, note=noted.append)
-    work = lambda: question.answer_verified(_question(question, given, folder), options, control)  # noqa: E731
+    work = lambda: question.answer_verified(_read_inputs(question, given, folder), options, control)  # noqa: E731
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         await asyncio.wait((working,), timeout=None if options.counts_work else options.time_limit_s + _LATE_S)
@@ -148,8 +148,8 @@ async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Pat
         cancelled.set()
 
 
-def _question(question: Question[Any], given: Mapping[str, Any], folder: Path) -> InputValues:
-    """Read the inputs, JSON objects or files by path; raises InputError."""
+def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path) -> InputValues:
+    """Return the inputs of a question, from JSON objects or from files given by path; raises InputError."""
     names = [each.name for each in question.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
@@ -168,7 +168,7 @@ def _question(question: Question[Any], given: Mapping[str, Any], folder: Path) -
 
 
 def _path_inside(folder: Path, name: str) -> str:
-    """Return the path of a file inside a folder; raises InputError for others."""
+    """Return the path of a file inside a folder; raises InputError for any other path."""
     path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
         raise InputError(f"{excerpt(name)}: must lie in {folder}; --folder of memplan mcp names another")

@@ -1,4 +1,4 @@
-"""Memory that is not one arena: whole objects, such as textures, that buffers share, and heaps of a limited size."""
+"""Memory other than one arena: objects that several buffers share, such as textures, and heaps of a limited size."""
 
 from memplan.questions import Search
 

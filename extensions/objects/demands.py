@@ -1,4 +1,4 @@
-"""Shared-object demands for solvers: lifetimes and sides, and the cost of assignments."""
+"""The demands of buffers on shared objects: lifetimes and sides, and the cost of assignments to objects."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memplan.planner.instance.compile import live_sets
 
 MOST_AMOUNT = 2**62
 Objects = list[int]
-"""The object number of each buffer."""
+"""For each buffer, the number of its object."""
 IsOver = Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Demands:
-    """Buffers of one kind, alive in the live sets from `first` to before `last`, with two sides each.
+    """Buffers of one kind, alive in the live sets from `first` to before `last`, with a width and a height each.
 
-    Bytes are 1 high. No side of an object is more than `ratio` times that of a buffer in it.
+    A buffer of bytes has height 1. No side of an object may exceed `ratio` times that side of a buffer in it.
     """
 
     first: tuple[int, ...]
@@ -34,7 +34,7 @@ class Demands:
 
     @cached_property
     def amounts(self) -> tuple[int, ...]:
-        """The bytes or texels of each buffer."""
+        """The bytes or texels of each buffer: width times height."""
         return tuple(w * h for w, h in zip(self.width, self.height, strict=True))
 
     @cached_property
@@ -44,15 +44,15 @@ class Demands:
 
     @cached_property
     def is_plain(self) -> bool:
-        """True if any object that is large enough suits a buffer."""
+        """True if a buffer fits in every object of at least its size, so that sides do not matter."""
         return self.ratio is None and len(set(self.height)) < 2
 
     def meet(self, i: int, j: int) -> bool:
-        """Return True if two buffers are alive together."""
+        """Return True if buffers i and j are alive together."""
         return self.first[i] < self.last[j] and self.first[j] < self.last[i]
 
     def amount(self, members: Sequence[int]) -> int | None:
-        """Return the size of an object for some buffers, None if the ratio forbids it."""
+        """Return the size of an object that contains some buffers; None if the ratio forbids it."""
         widths, heights = [self.width[i] for i in members], [self.height[i] for i in members]
         w, h = max(widths, default=0), max(heights, default=0)
         if self.ratio is not None and members and (w > self.ratio * min(widths) or h > self.ratio * min(heights)):
@@ -60,13 +60,13 @@ class Demands:
         return w * h
 
     def cost(self, where: Objects) -> int | None:
-        """Return the total of all objects, None if the ratio forbids one."""
+        """Return the total size of all objects; None if the ratio forbids one."""
         amounts = [self.amount(members) for members in groups(where)]
         return None if None in amounts else sum(each or 0 for each in amounts)
 
     @cached_property
     def size_bounds(self) -> tuple[int, ...]:
-        """Lower bounds on the largest object, the next, and so on: position-wise maxima over live sets."""
+        """Lower bounds on the sizes of the largest object, the second largest, and so on, from all live sets."""
         sets: list[int] = []
         for members in self.live_sets:
             sets += [0] * (len(members) - len(sets))
@@ -76,7 +76,7 @@ class Demands:
 
     @cached_property
     def live_sets(self) -> list[list[int]]:
-        """The buffers of each live set, the largest first."""
+        """The buffers of each live set, by falling size."""
         alive: list[list[int]] = [[] for _ in range(self.n_sets)]
         for i in sorted(range(len(self)), key=lambda i: (-self.amounts[i], -self.last[i])):
             for t in range(self.first[i], self.last[i]):
@@ -87,7 +87,7 @@ class Demands:
 def demands(
     lifetimes: Sequence[tuple[int, int]], sides: Sequence[tuple[int, int]], ratio: int | None = None
 ) -> Demands:
-    """Return the demands of buffers of one kind."""
+    """Return the demands of buffers of one kind, from their lifetimes and sides."""
     start, end = np.array(lifetimes, dtype=np.int64).reshape(-1, 2).T
     first, last, _ = live_sets(start, end)
     widths, heights = zip(*sides, strict=True) if sides else ((), ())
@@ -95,7 +95,7 @@ def demands(
 
 
 def groups(where: Objects) -> list[list[int]]:
-    """Return the buffers of each object that has some."""
+    """Return the buffers of each object that has any."""
     groups: dict[int, list[int]] = {}
     for i, each in enumerate(where):
         groups.setdefault(each, []).append(i)

@@ -1,8 +1,8 @@
-"""Heaps of a limited size each: the fewest, then few bytes in all.
+"""Plans in several heaps of a limited size: the fewest heaps, and then few bytes in total.
 
-One pool with a wall at each multiple of the heap's size, which no buffer crosses, is planned first; the bound is that
-of bin packing for each live set. Where it takes more heaps than that, pools of one size are planned, one more each time
-that fewer are proved not to be enough. At last each heap is planned by itself.
+First one pool is planned that has a wall at each multiple of the heap's size, which no buffer crosses. The lower bound
+is that of bin packing for each live set. If the plan has more heaps than the bound, a number of equal pools is planned,
+and one more whenever fewer are proved not to be enough. Finally each heap is planned by itself.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.to_plan import gap_of
 
 Dealt = Mapping[int | str, tuple[int, int]]
-"""The heap of each buffer, and its offset there."""
+"""For each buffer, the number of its heap and its offset in it."""
 _MOST_LIVE_SETS = 200
-"""The number of heaviest live sets whose bin packing bounds the heaps; lighter ones have never needed more."""
+"""The number of largest live sets whose bin packing gives the bound, as smaller ones have never raised it."""
 _WALLS, _POOLS = 0.3, 0.5
-"""The shares of the remaining time for the pool with walls, and for each number of pools."""
+"""The fractions of the remaining time for the pool with walls, and for each number of pools."""
 _FIRST_FIT = 1_000
-"""The most buffers assigned by first fit, which is always attempted first."""
+"""The most buffers for which first fit is tried before anything else."""
 _MOST_SEARCHED, _MOST_NODES = 14, 200_000
-"""The most buffers that are dealt to heaps in all ways, and the most steps of that."""
+"""The most buffers for which all assignments to heaps are tried, and the most steps of that search."""
 _ABOVE = 8
-"""The numbers of heaps tried above the bound before the plan with walls is accepted."""
+"""The most numbers of heaps from the bound on that are tried if there is no plan with walls."""
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
-    """Plan a one-pool problem in heaps of limited size each: the fewest, then few bytes in all.
+    """Plan a one-pool problem in heaps of at most `limit` bytes: the fewest heaps, and then few bytes in total.
 
-    The pools of the plan are the heaps. For devices that bind no buffer above a limit, and allocators that find no
-    larger piece. Raises OptionError and ProblemError.
+    The pools of the plan are the heaps. This is for devices that bind no buffer above a limit, and for allocators
+    without larger free blocks. Raises OptionError and ProblemError.
     """
     if len(problem.pools) > 1:
         raise OptionError(f"heaps: must be for problems of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # Buffers that fit nowhere have default columns, so their rules are checked in the problem.
+    # The instance has no rules of buffers that fit nowhere, so that all rules are taken from the problem.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
@@ -59,7 +59,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
             f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
         )
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
-    least = max([1, -(-least_bytes // limit), *_bins(instance, limit)])
+    least = max([1, -(-least_bytes // limit), *_bin_bounds(instance, limit)])
     steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
     pitch = limit // steps * steps
     gap = least * pitch / max(1, least_bytes) - 1
@@ -89,9 +89,9 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 
 
 class _HeapSearch:
-    """An exact search for the fewest bytes in a number of heaps, for few buffers: all ways to deal them, cut by loads.
+    """The exact search for the fewest bytes in a number of heaps: all assignments of few buffers, pruned by live bytes.
 
-    A heap takes at least the most bytes alive in it at once; a deal whose loads are below the best sum is planned.
+    A heap takes at least its most live bytes. An assignment is planned if the sum of these is below the best total.
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
@@ -106,10 +106,10 @@ class _HeapSearch:
         self.nodes, self.is_open = 0, False
 
     def best(self, found: Plan) -> Plan:
-        """Return the plan with the fewest bytes, or `found`; proved to be so where the search came to its end."""
+        """Return the plan with the fewest bytes, or `found`; it is optimal if the search was complete."""
         assert found.peak is not None, "a plan in heaps has a peak"
         self.least, self.deal = found.peak, list[frozenset[int]]()
-        self._deal(0, [], [])
+        self._assign_from(0, [], [])
         heaps, bound = found.heaps, found.lower_bound if self.is_open else self.least
         if not self.deal and self.is_open:
             return found
@@ -121,8 +121,8 @@ class _HeapSearch:
         assert bound is not None
         return _plan_of(self.problem, dealt, heaps, bound)
 
-    def _deal(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
-        """Deal the buffers from position `at` on, the largest first; a new heap comes after all that are there."""
+    def _assign_from(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
+        """Assign the buffers from position `at` on, by falling size; a new heap gets the next number."""
         self.nodes += 1
         if self.is_open or self.nodes > _MOST_NODES or self.control.is_over:
             self.is_open = True
@@ -130,17 +130,17 @@ class _HeapSearch:
         if sum(int(load.max(initial=0)) for load in loads) >= self.least:
             return
         if at == len(self.order):
-            self._plan(heaps)
+            self._plan_assignment(heaps)
             return
         i = self.order[at]
         for k in range(min(len(heaps) + 1, self.count)):
             load = self.alive[i] + (loads[k] if k < len(heaps) else 0)
             if load.max(initial=0) <= self.limit:
                 its = heaps[k] | {i} if k < len(heaps) else frozenset({i})
-                self._deal(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
+                self._assign_from(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
 
-    def _plan(self, heaps: Sequence[frozenset[int]]) -> None:
-        """Plan the heaps of a deal, and keep it where it is the best."""
+    def _plan_assignment(self, heaps: Sequence[frozenset[int]]) -> None:
+        """Plan the heaps of an assignment, and keep it if it is the best."""
         total = 0
         for heap in heaps:
             if heap not in self.planned:
@@ -165,7 +165,7 @@ def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> P
 
 
 def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
-    """Return heaps by first fit, the largest buffers first. O(n^2 log n)."""
+    """Return heaps by first fit, the largest buffers first, in O(n^2 log n)."""
     table, row = problem.buffers, instance.source[instance.lifetime_buffer]
     meets = np.zeros((len(table), len(table)), dtype=np.bool_)
     one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
@@ -186,7 +186,7 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 
 def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
-    """Return the offsets in each heap."""
+    """Return the offsets of the buffers in each heap."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
         heaps.setdefault(heap, {})[name] = offset
@@ -194,7 +194,7 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a share of the remaining time, or with all work if that is counted."""
+    """Plan a problem in a fraction of the remaining time, or with all of the work if work is counted."""
     within = control.child(share)
     counted = within.counts_work
     return solve(
@@ -203,7 +203,7 @@ def _part(problem: Problem, control: Control, share: float, **options: Any) -> P
 
 
 def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
-    """Return the heap and offset of each buffer in a plan of one pool with walls."""
+    """Return the heap and the offset of each buffer, by a plan in one pool with walls; None if none is found."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
     plan = _part(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
@@ -211,7 +211,7 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
 
 
 def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with `count` equal pools; by symmetry, the k-th buffer uses the first k."""
+    """Return the problem with `count` equal pools; by symmetry, the k-th large buffer may only use the first k."""
     heaviest = max(
         range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
     )
@@ -226,17 +226,17 @@ def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> P
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap separately, and return all of them."""
+    """Plan each heap by itself; return the plan of all heaps."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
+        if plan.placements:  # if the time is over, the heap keeps its known offsets
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return the plan for the offsets in each heap, the fullest first."""
+    """Return the plan with these offsets in each heap, the heap with the most bytes first."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     ranked.sort(key=lambda heap: -heap[0])
@@ -271,8 +271,8 @@ def _live_buffers(instance: Instance, t: int) -> list[int]:
     return [int(i) for i in here]
 
 
-def _bins(instance: Instance, size: int) -> Iterator[int]:
-    """Yield the least bins for the heaviest live sets (Martello and Toth's L2), in units."""
+def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
+    """Yield lower bounds on the number of heaps, from the largest live sets (bound L2 of Martello and Toth)."""
     change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
     np.add.at(change, instance.start, instance.size[instance.lifetime_buffer])
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])

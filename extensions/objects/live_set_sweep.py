@@ -1,8 +1,8 @@
-"""The exact sweep: object sizes by rising sum, each decided by a pass over the live sets in time order.
+"""The exact sweep for shared objects: sizes of objects by rising sum, each decided in one pass over the live sets.
 
-For given sizes a state says of each buffer that is alive only when it ends and the size of its object: objects of one
-size are interchangeable, and states stay few because live sets are small. Sizes that are refused name a stretch of time
-that refuses them, and all that are no larger; what comes next has one object that is larger there, or one more.
+For given sizes, a state has the end and the object's size of each live buffer. Objects of one size are interchangeable,
+and there are few states as live sets are small. Sizes that are refused have a stretch of time that refuses them and all
+smaller ones; the next sizes have one object that is larger there, or one more object.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from math import inf
 from memplan.extensions.objects.demands import Demands, IsOver, Objects
 
 _MOST_STATES = 200_000
-"""The most states of one decision, as more take seconds and hundreds of megabytes."""
+"""The most states of a pass, as more would take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The most stored refusals, since every candidate is compared with all of them."""
+"""The most refusals that are stored, as all sizes are compared with each of them."""
 State = tuple[tuple[int, int], ...]
-"""For each live buffer, the end of its life and the class of its object; sorted."""
+"""For each live buffer, the end of its lifetime and the size class of its object; sorted."""
 Layer = dict[State, tuple[State, int | None]]
-"""Maps each state to a predecessor and the class of the layer's buffer; none where buffers end."""
+"""For each state, a preceding state, and the size class of the buffer that was added, None if buffers ended."""
 
 
 class OutOfTimeError(Exception):
-    """The sweep was stopped, or grew too large, without a result."""
+    """The sweep was stopped, or had too many states, before it had a result."""
 
 
 class Sweep:
-    """Decides whether objects of given sizes are enough."""
+    """The decision whether objects of given sizes are enough for all buffers."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        # An empty buffer costs nothing in a separate object, and would never end the search for larger sizes.
+        # Empty buffers are omitted: they cost nothing in objects of their own, and no larger size would help them.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
-        """Return the first live set that cannot be entered, from `begin` to before `stop`; None if all can."""
-        return self._run(sizes, begin, self.demands.n_sets if stop is None else stop, None)
+        """Return the first live set in [begin, stop) whose buffers cannot all get an object; None if all can."""
+        return self._pass_over(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
-        """Return the object of each buffer for sufficient sizes."""
+        """Return the object of each buffer, for sizes that are enough."""
         layers: list[tuple[int | None, Layer]] = []
-        self._run(sizes, 0, self.demands.n_sets, layers)
+        self._pass_over(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
         state, chosen = next(iter(layers[-1][1])), dict[int, int]()
         for i, layer in reversed(layers):
@@ -58,7 +58,7 @@ class Sweep:
             free[where[i]] = self.demands.last[i]
         return where
 
-    def _run(
+    def _pass_over(
         self, sizes: tuple[int, ...], begin: int, stop: int, kept: list[tuple[int | None, Layer]] | None
     ) -> int | None:
         classes = [(size, len(list(same))) for size, same in groupby(sizes)]
@@ -100,9 +100,9 @@ class Sweep:
 
 
 def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
-    """Return a lower bound on the sum, and objects that reach it if they are below `most` and found in time.
+    """Return a lower bound on the total size, and objects that reach it if it is below `most` and found in time.
 
-    Without objects, a bound of `most` is the proof that nothing is less. Ratios are left out of account.
+    Without objects, a bound of `most` proves that no total is less. The ratio of sides is ignored.
     """
     sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.size_bounds))
     waiting, seen = [(sum(first), first)], {first}
@@ -132,7 +132,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which the live set at `at` is still refused."""
+    """Return the latest live set from which a pass is still refused at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -144,12 +144,12 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
-    """Return the ascending sizes of the buffers alive in a stretch of live sets."""
+    """Return the ascending sizes of the buffers alive in the live sets from `begin` to `at`."""
     return sorted({demands.amounts[i] for alive in demands.live_sets[begin : at + 1] for i in alive} - {0})
 
 
 def _larger_sizes(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
-    """Return the next larger sizes: one object grown to the next size in a stretch, or an additional one."""
+    """Return the next larger sizes: one object grown to the next size of a stretch, or one more object."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:

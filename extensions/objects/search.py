@@ -1,4 +1,4 @@
-"""Shared objects of the least sum: heuristics, the exact sweep, partitions of few buffers, local search."""
+"""Shared objects of the least total size: heuristics, the exact sweep, all partitions of few buffers, local search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memplan.extensions.objects.live_set_sweep import search_objects
 from memplan.extensions.objects.ways import run_heuristics
 
 _MOST_STEPS = 300_000
-"""The most placements in partitions before local search continues, about 2 s."""
+"""The most steps of the search over partitions, about 2 s, before local search is used."""
 _MOST_MOVES, _HEAT = 40_000, 0.02
-"""The moves of a local search, 3 s for 200 buffers, and the relative worsening allowed at first."""
+"""The moves of a local search (3 s for 200 buffers), and the relative worsening that it accepts at first."""
 
 
 @dataclass(frozen=True)
 class FoundObjects:
-    """The best objects of some demands, the bound on their sum, and the result of each heuristic."""
+    """The best objects of some demands, the bound on their total size, and the total of each heuristic."""
 
     cost: int
     where: Objects
@@ -29,18 +29,18 @@ class FoundObjects:
 
 
 def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
-    """Return objects of a small sum, the least if `cost` equals `bound`.
+    """Return objects of a small total size; it is optimal if `cost` equals `bound`.
 
-    `is_late` says when the sweep has had its share, `is_over` when there is no time.
+    The functions `is_late` and `is_over` return True when the sweep and the whole search must end.
     """
     ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
     bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
-    # If sides or ratios matter, the sweep's objects are for the areas alone, and may not hold their buffers.
+    # If sides or ratios matter, the sweep considers areas alone, and its objects may be impossible.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"
     if cost > bound and not found.is_plain:
-        is_all, parts = _partitions(found, cost, is_late)
+        is_all, parts = _try_partitions(found, cost, is_late)
         if parts is not None:
             cost, where, by = found.cost(parts) or 0, parts, "partitions"
         bound = cost if is_all else bound
@@ -58,7 +58,7 @@ def search_kinds(
     ratio: int | None,
     clocks: tuple[IsOver, IsOver],
 ) -> FoundObjects:
-    """Return the objects of buffers of several kinds, which never share; object numbers continue."""
+    """Return the objects of buffers of several kinds, which never share an object; objects are numbered in common."""
     where, by, cost, bound, made = [0] * len(kinds), list[str](), 0, 0, 0
     ways: dict[str, int] = {}
     for kind in dict.fromkeys(kinds):
@@ -74,11 +74,8 @@ def search_kinds(
     return FoundObjects(cost, where, bound, " and ".join(dict.fromkeys(by)), ways)
 
 
-def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
-    """Try all partitions in time order that cost less than `most`.
-
-    Returns whether that were all, and the best objects, if any cost less.
-    """
+def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
+    """Return True if all partitions that cost less than `most` were tried, and the best objects, if any cost less."""
     order = sorted(range(len(found)), key=lambda i: (found.first[i], -found.amounts[i]))
     objects: list[list[int]] = []
     best: Objects | None = None
@@ -99,7 +96,7 @@ def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objec
         i, alike = order[k], set[tuple[int, ...]]()
         objects.append([])
         for members in objects:
-            # Objects that are free and that hold the same extremes are one and the same to what follows.
+            # Free objects with equal extreme sides are interchangeable for all later buffers, so one of them is enough.
             sides = (found.width, found.height) if members else ()
             key = tuple(extreme(side[j] for j in members) for extreme in (max, min) for side in sides)
             if key in alike or any(found.last[j] > found.first[i] for j in members):
@@ -117,7 +114,7 @@ def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objec
 
 
 def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -> Objects:
-    """Return objects of a smaller sum, by random exchanges that become ever stricter."""
+    """Return objects of a smaller total size, by random exchanges that accept ever smaller worsening."""
     chance, at = random.Random(0), list(where)
     held = {o: {i for i, each in enumerate(at) if each == o} for o in set(at)}
     amounts = {o: found.amount([*members]) or 0 for o, members in held.items()}

@@ -1,4 +1,4 @@
-"""The page that shows plans: its document, its modules, and a single file with both."""
+"""The page that shows plans: its HTML document, its JavaScript modules, and single files with both."""
 
 from memplan.questions import View
 

@@ -1,4 +1,4 @@
-"""Cascades as an SVG picture of the front and of a region's stripes."""
+"""The SVG picture of a cascade: the front of its points, and the stripes of one region."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 
 
 def picture(result: CascadeAnswer) -> bytes:
-    """Return the picture: all points as the front, and the last point's region with the most operations.
+    """Return the picture: the front of all points, and the region of the last point with the most operations.
 
-    In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle shows the
-    rows that it makes in a step. Colours show whether these rows are kept (blue), made again (orange) or whole (green).
+    In the lower part each operation has a lane, with its first row at the top. A rectangle shows the rows that the
+    operation makes in one step: blue if they are kept, orange if they are recomputed, green if the tensor is whole.
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)
     lanes = 0 if longest is None else min(_MOST_LANES, longest.end - longest.first_operation)
     height = _FRONT + _GAP + (lanes * _LANE + _GAP if lanes else 0)
-    body = list(_front(result))
+    body = list(_front_elements(result))
     if longest is not None:
-        body += _stripes(result.points[-1], longest, lanes)
+        body += _stripe_elements(result.points[-1], longest, lanes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
         f'font-size="11">\n<rect width="{_WIDTH}" height="{height}" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n"
     ).encode()
 
 
-def _front(result: CascadeAnswer) -> Iterator[str]:
-    """Yield the front: bytes on the x axis, multiplications relative to layer by layer on the y axis."""
+def _front_elements(result: CascadeAnswer) -> Iterator[str]:
+    """Yield the front: peak bytes on the x axis, multiplications relative to layer by layer on the y axis."""
     seen = [(point.peak, point.macs_ratio) for point in result.points]
     most = max([result.layers_peak, 1, *(peak for peak, _ in seen)])
     low, high = min([1.0, *(ratio for _, ratio in seen)]), max([1.01, *(ratio for _, ratio in seen)])
@@ -49,17 +49,17 @@ def _front(result: CascadeAnswer) -> Iterator[str]:
         yield text_at(_LEFT - 8, point_at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
     yield text_at(_LEFT, bottom + 16, "0", "middle")
     x, y = point_at(result.layers_peak, 1.0)
-    yield f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8" fill="#b2182b">{_title(result.layers_peak, 1.0)}</rect>'
+    yield f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8" fill="#b2182b">{_hint(result.layers_peak, 1.0)}</rect>'
     yield text_at(min(x, right), bottom + 16, f"layer by layer: {result.layers_peak:,} bytes", "end")
     if seen:
         places = " ".join("{},{}".format(*point_at(*one)) for one in seen)
         yield f'<polyline points="{places}" fill="none" stroke="#4878a8"/>'
     for one in seen:
         x, y = point_at(*one)
-        yield f'<circle cx="{x}" cy="{y}" r="4" fill="#4878a8">{_title(*one)}</circle>'
+        yield f'<circle cx="{x}" cy="{y}" r="4" fill="#4878a8">{_hint(*one)}</circle>'
 
 
-def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator[str]:
+def _stripe_elements(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator[str]:
     """Yield the stripes of a region: a lane for each operation, a column for each step along its longer axis."""
     graph, start = point.cascade.graph, _FRONT + _GAP
     axis = "channels" if region.kind == "channels" else "rows" if region.steps[0] > region.steps[1] else "columns"
@@ -89,9 +89,9 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
 
 
 def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
-    """Return a text element with its start, middle or end at a point."""
+    """Return an SVG text element; `anchor` is the part of the text (start, middle, end) that is at the point."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
 
 
-def _title(peak: int, ratio: float) -> str:
+def _hint(peak: int, ratio: float) -> str:
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"

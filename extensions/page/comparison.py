@@ -1,4 +1,4 @@
-"""The view of two plans: both plans, the moves, and the causes of each pool's growth."""
+"""The page of two plans: both plans, the buffers that moved, and the causes of each pool's growth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.questions.check.difference import Difference
 
 
 def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:
-    """Return the file page of two plans with their difference."""
+    """Return the HTML file that shows two plans and their difference."""
     title = f"{before.name} and {after.name}"
     each = {"before": before, "after": after}
     views = {key: plan_view(one.problem, one.plan, title=one.name) for key, one in each.items()}

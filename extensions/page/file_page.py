@@ -22,9 +22,9 @@ from memplan.planner.verify.places import MOST_PAIRS
 from memplan.questions.verify.verify import verdict_on
 
 _LISTED = 200
-"""The most violations listed on a page."""
+"""The most violations of a plan that a page lists."""
 _NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
-"""The claims of a plan that pages omit."""
+"""The fields of a plan that pages do not show."""
 
 
 def plan_view(
@@ -35,10 +35,10 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return the view of a plan: problem and plan in the wire format, and the verdict of `verify`.
+    """Return the view of a plan as JSON: problem and plan in the wire format, and the verdict of `verify`.
 
-    The possible places of buffers are computed unless more than `most_pairs` pairs of them would be compared. The page
-    draws everything from the rows (`static/plan_model.js`), as for problems and plans that are dropped on it.
+    The lowest offsets of buffers are computed, unless more than `most_pairs` pairs of buffers would be compared. The
+    page draws everything from these rows (`static/plan_model.js`), as for problems and plans that are dropped on it.
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
@@ -54,14 +54,14 @@ def plan_view(
 
 
 _FEW = 100
-"""The number of rows up to which columns are not packed."""
+"""Tables with fewer rows are not packed into columns."""
 _EXACT = 2**52
-"""Integers below this have exact differences and sums in doubles."""
+"""Doubles represent sums and differences of integers below this exactly."""
 
 
 def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a view with buffers and placements as columns, also in nested views."""
-    found = {name: _packed_part(part) for name, part in view.items()}
+    """Return a view, and the views inside it, with buffers and placements packed into columns."""
+    found = {name: _packed_value(part) for name, part in view.items()}
     problem, plan = view.get("problem"), view.get("plan")
     buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
     if problem is not None and buffers and len(buffers) >= _FEW:
@@ -72,25 +72,25 @@ def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _packed_part(part: Any) -> Any:
+def _packed_value(part: Any) -> Any:
     if isinstance(part, Mapping) and "kind" in part:
         return packed_view(part)
     if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:
-        return [{**each, "view": _packed_part(each["view"])} for each in part]
+        return [{**each, "view": _packed_value(each["view"])} for each in part]
     return part
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
-    """Return rows as columns: `one` common value, the `values`, or the `steps` between integers.
+    """Return rows as columns, each as `one` common value, the `values`, or the `steps` between integers.
 
-    What a row lacks is null. Of the column that is left out, the page takes the values of the buffers.
+    A field that a row lacks is null. The page takes the column `left_out` from the buffers.
     """
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _column([row.get(name) for row in rows]) for name in names if name != left_out}
+    columns = {name: _packed_column([row.get(name) for row in rows]) for name in names if name != left_out}
     return {"count": len(rows), "columns": columns}
 
 
-def _column(values: list[Any]) -> dict[str, Any]:
+def _packed_column(values: list[Any]) -> dict[str, Any]:
     if all(value == values[0] for value in values):
         return {"one": values[0]}
     if any(type(value) is not int or abs(value) >= _EXACT for value in values):
@@ -102,9 +102,9 @@ def _column(values: list[Any]) -> dict[str, Any]:
 STATIC: Traversable = files("memplan.extensions.page") / "static"
 """The folder of the page's modules, styles and template."""
 MOST_TABS = 30
-"""The most plans on a page, limited by its line of tabs."""
+"""The most plans on a page, as each has a tab in one line."""
 BUNDLE = "built/page.js"
-"""The script of a file page as one module, made by `lab/page_bundles.py` from the page's modules."""
+"""The script of a file page as one module, which `lab/page_bundles.py` makes from the page's modules."""
 _LOADER = """\
 const packed = document.getElementById("script");
 const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
@@ -118,13 +118,13 @@ for (const [k, name] of ["style", "script"].entries()) {
   document.head.append(element);
 }
 """
-"""Unpacks and runs styles and script, which are compressed to a third for a few milliseconds of work."""
+"""The script that unpacks styles and script, compressed to a third of their size, in a few milliseconds."""
 _SLOW = 20_000
-"""The number of buffers from which a page shows its progress while loading."""
+"""The number of buffers from which on a page shows a message while it loads."""
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of one plan, or of several plans in tabs, at most MOST_TABS."""
+    """Return the file page of a plan; if it has other plans, at most MOST_TABS of all in tabs."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))
@@ -140,26 +140,26 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
-    """Return the file page of views: HTML whose policy allows only its own scripts and styles.
+    """Return the file page of views: HTML whose security policy allows only its included scripts and styles.
 
-    Each view has a `kind`, which is a line in `static/main.js`, a `title`, and what the kind asks for. They lie in the
-    page as JSON, compressed, with its title: the page document.
+    Each view has a `kind`, which is a line in `static/main.js`, a `title`, and the fields that the kind needs. The page
+    contains them, with its title, as compressed JSON.
     """
     buffers = sum(len(view["problem"]["buffers"]) for view in views if view.get("problem"))
     document = {"title": title, "views": [packed_view(view) for view in views]}
-    style = _text("page.css") + _text("studies.css")
-    script = _text(BUNDLE)
+    style = _static_text("page.css") + _static_text("studies.css")
+    script = _static_text(BUNDLE)
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src '{_hash(_LOADER)}' '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
+            f"script-src '{_policy_hash(_LOADER)}' '{_policy_hash(script)}'",
+            f"style-src '{_policy_hash(style)}'",
             "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",
         )
     )
-    page = _text("index.html")
+    page = _static_text("index.html")
     for mark, put in (
         ("<!-- policy -->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         ("<title>memplan</title>", f"<title>{html.escape(title)}</title>"),
@@ -180,15 +180,15 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
 
 
 def _embed(name: str, data: bytes) -> str:
-    """Return bytes as inert data inside a page."""
+    """Return an HTML element that contains bytes as data, which the browser does not run."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 
 
-def _text(name: str) -> str:
+def _static_text(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def _policy_hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
@@ -196,7 +196,7 @@ _HEIGHT = 560
 
 
 def cell(problem: Problem, plan: Plan) -> bytes:
-    """Return HTML for a notebook cell: a sandboxed frame whose page cannot access the notebook."""
+    """Return HTML for a notebook cell: a sandboxed frame with the plan's page, which cannot access the notebook."""
     page = html.escape(plan_page(problem, plan).decode())
     size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
     frame = f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'

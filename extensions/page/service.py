@@ -1,6 +1,6 @@
-"""`GET /`: the page over this service. `GET /docs`: its calls, rendered from `/openapi.json`; and their modules.
+"""The pages of a service: `GET /`, the page over it, and `GET /docs`, its calls, rendered from `/openapi.json`.
 
-Nothing is asked for elsewhere, and nothing inline is run: the policy of both pages allows what this server has.
+Both pages request nothing from other servers and run no inline script; their security policy forbids both.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # which older tables of Python call another
+mimetypes.add_type("text/javascript", ".js")  # older versions of Python have another type for it
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 
 class _Modules(StaticFiles):
-    """The pages, modules and styles, with their content security policy."""
+    """The static files of the pages, served with their Content-Security-Policy."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
-        """Return a file, or the answer that it has not changed."""
+        """Return a file, or status 304 if the browser has its current version."""
         response = super().file_response(*given, **named)
         response.headers.update(_HEADERS)
         return response
@@ -48,28 +48,28 @@ MODULES = _Modules(directory=str(STATIC))
 
 @router.get("/")
 async def page(request: Request) -> Response:
-    """Return the page."""
+    """Return the page of the service."""
     return await MODULES.get_response("live/index.html", request.scope)
 
 
 @router.get("/docs")
 async def docs(request: Request) -> Response:
-    """Return the page of all calls."""
+    """Return the page that describes all calls."""
     return await MODULES.get_response("live/docs.html", request.scope)
 
 
 @router.get("/blank.html")
 async def blank() -> Response:
-    """Return a file page without views, into which the page puts the views that it saves."""
-    return Response(_blank(), media_type="text/html", headers={"Content-Disposition": "attachment"})
+    """Return a file page without views, to which the page adds the views that it saves."""
+    return Response(_blank_page(), media_type="text/html", headers={"Content-Disposition": "attachment"})
 
 
 @cache
-def _blank() -> bytes:
+def _blank_page() -> bytes:
     return file_page("plan")
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and their modules to a service."""
+    """Add the pages and their static files to the app of a service."""
     app.include_router(router)
     app.mount("/static", MODULES)

@@ -1,4 +1,4 @@
-"""The pages of studies (frontiers, orders, cascades), whose points open plans; and peaks over symbols."""
+"""The pages of studies: charts of frontiers, orders and cascades, whose points open plans; peaks over symbols."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from memplan.solvers.portfolio.solve import solve
 
 _MOST_BUFFERS = 2_000_000
 _PLANNED_S = 1.0
-"""The time for a plan of a problem that fits."""
+"""The seconds for planning a problem that fits, to show a plan of it."""
 _MOST_PAIRS = 50_000
-"""The most buffer pairs compared for one plan on a page with many plans."""
+"""The most pairs of buffers that are compared for each plan of a page with many plans."""
 
 
 def chart_page(
     title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
 ) -> bytes:
-    """Return the file page of a chart, including the plans of its points up to two million buffers.
+    """Return the file page of a chart with the plans of its points, up to two million buffers in total.
 
-    Where all is measured by a `base`, the chart opens at the point that costs no more than needed.
+    If a `base` is given, all points are compared with it, and the chart opens at the lowest point that costs no more.
     """
     held, rows = 0, []
     for point in points:
@@ -56,7 +56,7 @@ def chart_page(
 
 
 def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
-    """Return the page of a plan for all values: peak and bound over each symbol, and the plan at any values."""
+    """Return the page of a plan for all values: peak and bound over each symbol, and the plan at chosen values."""
     parts = {"symbols", "alignment", "ids", "lifetimes", "sizes", "size_of", "programs", "bound"}
     known = answer.model_dump(mode="json", include=parts) if answer.programs and not answer.views else None
     curves = [curve.model_dump(mode="json") for curve in answer.curves]
@@ -64,13 +64,13 @@ def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
-    """Return the page of a schedule: fast memory over steps, step times, and the use of the link."""
+    """Return the page of a schedule: the fast memory over steps, the times of steps, and the use of the link."""
     shown = answer.model_dump(mode="json", exclude={"regions"})
     return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
 
 
 def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
-    """Return the page of an explanation: what does not fit, or a plan, and the plan of each repair in a tab."""
+    """Return the page of an explanation: the core that does not fit, or a plan, and each repair's plan in a tab."""
     if answer.status == "fits":
         plan = solve(problem, time_limit_s=_PLANNED_S)
     else:
@@ -87,7 +87,7 @@ def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of programs with recomputation: extra cost over the peak."""
+    """Return the page of programs with recomputation: a chart of extra cost over the peak."""
     graph, frontier = answer.graph, answer.recomputed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert frontier is not None
@@ -96,7 +96,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
         ChartPoint(
             point.peak,
             100 * point.extra_cost / frontier.cost if frontier.cost else point.extra_cost,
-            _label(point),
+            _point_label(point),
             point.status,
             None,
             made.problem,
@@ -109,7 +109,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
     return chart_page(title, ChartAxis("peak"), cost, points, points[0])
 
 
-def _label(point: RecomputedPoint) -> str:
+def _point_label(point: RecomputedPoint) -> str:
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
@@ -117,20 +117,21 @@ def _label(point: RecomputedPoint) -> str:
 
 
 def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
-    """Return the names of operations and of transfers as times."""
+    """Return the operations and the transfers of a point as names of its time steps."""
     words = (
-        _name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}" for step in point.steps
+        _operation_name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}"
+        for step in point.steps
     )
     return ProgramNames(steps=tuple(NamedTime(at, word) for at, word in enumerate(words)))
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of an order: live bytes before and after, moved operations, and the plan."""
+    """Return the page of an order: live bytes before and after, the operations that moved, and the plan."""
     graph, placed = answer.graph, answer.placed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
     order, given_order = answer.order, range(len(graph.ops))
-    names, words = _time_names(graph, order, placed.problem), _words(graph)
+    names, words = _time_names(graph, order, placed.problem), _model_names(graph)
     problem = Problem.model_validate(
         _rename_buffers(placed.problem.model_dump(mode="json", exclude_defaults=True), words)
     )
@@ -141,7 +142,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
         {
             "kind": "order",
             "title": title,
-            "names": [_name(graph, k) for k in given_order],
+            "names": [_operation_name(graph, k) for k in given_order],
             "order": order,
             "given": [int(each) for each in bytes_along(graph, list(given_order))],
             "found": [int(each) for each in bytes_along(answer.ordered or graph, order)],
@@ -154,7 +155,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def cascade_page(title: str, result: CascadeAnswer) -> bytes:
-    """Return the page of cascades: multiplications over the peak, with stripes and plan of each point."""
+    """Return the page of cascades: multiplications over the peak, with the stripes and the plan of each point."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     ratio = ChartAxis("multiplications", "ratio")
@@ -164,18 +165,18 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:
-    """Return the labels of layers and points, numbered as for `--point`."""
+    """Return the labels of the point layer by layer and of the cascades, with the numbers that `--point` takes."""
     return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
     stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
-    made = (point.problem, point.plan, _roles(point), stripes)
+    made = (point.problem, point.plan, _buffer_roles(point), stripes)
     return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
 
 
-def _roles(point: CascadePoint) -> ProgramNames:
-    """Return the role of each buffer: rolling or not, input or output of the network."""
+def _buffer_roles(point: CascadePoint) -> ProgramNames:
+    """Return the role of each buffer: ring, input, output or temporary."""
     graph = point.cascade.graph
     rings = (
         region_buffer_name(number, tensor)
@@ -189,21 +190,21 @@ def _roles(point: CascadePoint) -> ProgramNames:
     return ProgramNames(roles=tuple(role_of.get(name, "temporary") for name in names))
 
 
-def _name(graph: OperationGraph, k: int) -> str:
+def _operation_name(graph: OperationGraph, k: int) -> str:
     row = graph.ops[k]
     return row.name or row.kind or f"operation {k}"
 
 
-def _words(graph: OperationGraph) -> dict[str, str]:
-    """Return the names that a model gives to the buffers of an order, followed by the buffer if a name occurs twice."""
+def _model_names(graph: OperationGraph) -> dict[str, str]:
+    """Return the model's names for the buffers of an order; a name that occurs twice is followed by the buffer's id."""
     words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
-    words |= {f"work_{k}": f"{_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
+    words |= {f"work_{k}": f"{_operation_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
     times = Counter(words.values())
     return {name: word if times[word] == 1 else f"{word} ({name})" for name, word in words.items()}
 
 
 def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
-    """Return JSON with names of buffers replaced, wherever they stand."""
+    """Return JSON in which every text that is a buffer's name is replaced."""
     if isinstance(value, str):
         return words.get(value, value)
     if isinstance(value, list):
@@ -212,8 +213,8 @@ def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return operation names along time, for problems with one time step for each operation."""
+    """Return operations as names of time steps, for a problem with one step for each operation."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES
-    return ProgramNames(steps=tuple(NamedTime(at, _name(graph, k)) for at, k in enumerate(order)))
+    return ProgramNames(steps=tuple(NamedTime(at, _operation_name(graph, k)) for at, k in enumerate(order)))

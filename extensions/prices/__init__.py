@@ -1,4 +1,4 @@
-"""The price of sharing bytes: pieces, exact search of few places, annealed ejection, and cuts that prove bounds."""
+"""The price of sharing bytes: pieces of a problem, exact search, annealing, and cuts that prove lower bounds."""
 
 from memplan.questions import Search
 

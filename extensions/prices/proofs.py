@@ -1,4 +1,4 @@
-"""Certificates of prices: the cliques and multipliers of all pieces, as lines for checkers."""
+"""Certificates of prices: the cliques and multipliers of all pieces, as lines that checkers read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the lines that prove a price, summed over pieces; None if cliques do not reach it in time.
+    """Return the lines that prove a price, summed over pieces; None if cliques do not prove it in time.
 
-    Where a piece is narrower than its pool, a checker may find that a clique of it fits (`is_narrow`).
+    If a piece is smaller than its pool, a checker may find that one of its cliques fits (`is_narrow`).
     """
-    if price == 0:  # a price of 0 needs no clique, only a part
+    if price == 0:  # a price of 0 is proved by a part without cliques
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None
@@ -33,15 +33,17 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
             bound = better
             if control.cancelled.is_set() or control.remaining_s <= 0:
                 break
-        # Prices of a piece are in steps: each clique counts as often.
+        # Prices of a piece are in steps of `Costs`, so the multipliers of its cliques are scaled by the step.
         proved += step * bound.bound
         lines.append("part")
-        lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in bound.multipliers]
+        lines += [
+            _clique_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in bound.multipliers
+        ]
     return lines if proved >= price else None
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Return True if pins and limits leave a piece less than its pool, which checkers assume."""
+    """Return True if pins or limits leave a piece less than its whole pool, which checkers assume."""
     for piece in hard_pieces(instance):
         pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
         ends = (piece.highest + piece.size) * piece.unit
@@ -50,6 +52,6 @@ def is_narrow(instance: Instance) -> bool:
     return False
 
 
-def _line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:
+def _clique_line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:
     rows = sorted(instance.source[piece.members[list(members)]].tolist())
     return " ".join(map(str, ("clique", times, divisor * piece.unit * instance.unit, *rows)))

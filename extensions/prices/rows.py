@@ -1,4 +1,4 @@
-"""The solvers of prices, as rows of the table of solvers."""
+"""The two solvers of prices, as rows of the table of solvers."""
 
 from memplan.solvers.portfolio.rows import EVERYTHING, SolverRow
 

@@ -1,1 +1,1 @@
-"""What readers of models share: the draft of a program, the kinds of operations and the types of elements."""
+"""The parts that readers of models share: the draft of a program, the kinds of operations, and element types."""

@@ -1,4 +1,4 @@
-"""The words for operations of aten, which programs of ExecuTorch and graphs of PyTorch have.
+"""The kinds of aten's operations, which occur in programs of ExecuTorch and in graphs of PyTorch.
 
 Source: torch 2.13, aten's native_functions.yaml.
 """
@@ -36,6 +36,6 @@ _KINDS = kinds_by_name(
 
 
 def kind_of_aten(name: str) -> str | None:
-    """Return the word for an operation such as `aten::add.Tensor`; None for one that has none."""
+    """Return the kind of an operation such as `aten::add.Tensor`; None if it has none."""
     base = name.rpartition("::")[2].partition(".")[0].rstrip("_") if "::" in name else ""
     return kind_of(base, _KINDS) if base else None

@@ -1,8 +1,8 @@
-"""The words for kinds of operations and the meaning of their attributes, the same for all formats.
+"""The words for kinds of operations, and the meaning of their attributes, in common for all formats.
 
-Spatial attributes are lists with an entry for each spatial axis: `kernel`, `strides`, `dilations`; `pads` are the pads
-before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` says where channels
-are.
+Spatial attributes (`kernel`, `strides`, `dilations`) are lists with an entry for each spatial axis; `pads` are the pads
+before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` gives the axis of
+the channels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isfinite
 from memplan.extensions.networks.operations.graph_facts import Attribute
 
 MOST_NUMBERS = 64
-"""The longest list that is kept as an attribute."""
+"""The most numbers of a list that is kept as an attribute."""
 _MOST_LETTERS = 100
 _SAME = frozenset("""
 abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
@@ -23,17 +23,17 @@ greater hard_sigmoid hard_swish identity if layer_norm leaky_relu less log loop 
 mish mul neg not pad pow prelu quantize reciprocal reduce reduce_max reduce_mean reduce_sum relu relu6 reshape round
 rsqrt scan sigmoid sign sin slice softmax softplus space_to_depth split sqrt square sub tanh tile transpose where
 """.split())  # fmt: skip  # noqa: SIM905
-"""The kinds that formats call by the same word: `leaky_relu`, `LEAKY_RELU` or `LeakyRelu`."""
+"""The kinds that have the same name in all formats, such as `leaky_relu`, `LEAKY_RELU` or `LeakyRelu`."""
 _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def types_by_number(names: str) -> dict[int, str]:
-    """Return the types of elements by their numbers in a schema, from their names in its order; `-` means none."""
+    """Return element types by their numbers in a schema, from their names in its order; `-` is skipped."""
     return {number: name for number, name in enumerate(names.split()) if name != "-"}
 
 
 def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the kind of operation that each name of a format denotes; `names` are a kind's, with spaces between."""
+    """Return the kind for each name that a format has; `names` lists, for each kind, its names separated by spaces."""
     return {name: kind for kind, row in names.items() for name in row.split()}
 
 
@@ -54,11 +54,11 @@ HLO_KINDS = kinds_by_name(
         "round": "round-nearest-even round-nearest-afz round_nearest_even round_nearest_afz",
     }
 )
-"""The kinds of the operations of XLA and of StableHLO, where these call them otherwise."""
+"""The kinds of the operations whose names in XLA and StableHLO differ from memplan's."""
 
 
 def attribute_of(value: object) -> Attribute | None:
-    """Return a value as an attribute; None for one that is none: an object, a long list, a number without an end."""
+    """Return a value as an attribute; None for an object, a long list, or a number that is not finite or too large."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -72,13 +72,13 @@ def attribute_of(value: object) -> Attribute | None:
 
 
 def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
-    """Return the attributes whose values can be represented."""
+    """Return the attributes whose values `attribute_of` can represent."""
     plain_values = ((name, attribute_of(value)) for name, value in found)
     return {name: value for name, value in plain_values if name and value is not None}
 
 
 def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
-    """Return the word for an operation by the name that a format has for it; None for one that has none."""
+    """Return the kind of an operation by its name in a format; None if it has none."""
     words = name.lower(), _NEXT_WORD.sub("_", name).lower()
     return kinds.get(name) or next((word for word in words if word in _SAME), None)
 

@@ -1,4 +1,4 @@
-"""Schedule: networks and layers through a fast memory, with the least time or traffic."""
+"""Schedules of networks through a fast memory, with the least time or traffic."""
 
 from typing import TYPE_CHECKING, Any
 

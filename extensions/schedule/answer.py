@@ -1,4 +1,4 @@
-"""The answer of `schedule`: steps, their tiles, and the tensors that they retain."""
+"""The answer of `schedule`: steps, their tiles, and the tensors that stay in the fast memory after each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.questions.question import Answer, AnswerOfFile
 from memplan.solvers.search.to_plan import gap_of
 
 EPSILON = 1e-6
-"""The tolerance for equal values, far below the time of one byte."""
+"""The relative tolerance within which values count as equal, far below the time of one byte."""
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound"]
 SlotKind = Literal["input", "output", "retained", "workspace", "constants", "ring", "sums", "tensor", "staged"]
@@ -98,12 +98,12 @@ class ScheduleAnswer(AnswerOfFile):
     def from_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
     ) -> ScheduleAnswer:
-        """Return the answer for steps that were simulated."""
+        """Return the answer for steps that were simulated, with their figures and the lower bound."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
             busy = step.first_link_bytes / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
-        if 0 < bound - value <= EPSILON * bound:  # sums in another order differ by rounding
+        if 0 < bound - value <= EPSILON * bound:  # the same sum in another order may differ by rounding
             bound = value
         return cls(
             status="optimal" if proof == "bound" else "feasible",
@@ -123,5 +123,5 @@ class ScheduleAnswer(AnswerOfFile):
 
 
 def point_of(run: Run) -> SchedulePoint:
-    """Return a run as a point of a frontier."""
+    """Return the figures of a run as a point of a frontier."""
     return SchedulePoint.from_fields(run, steps=len(run.figures))

@@ -1,4 +1,4 @@
-"""`memplan schedule`, and its page."""
+"""The command `memplan schedule`, and the page that it writes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""DORY networks, tiled for microcontrollers, read from its own list of nodes.
+"""Networks of DORY, a tiler for microcontrollers, read from its list of nodes in JSON.
 
 Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and maybe `Weights`.
-Tensors are known by the names under which nodes read and make them; one that no node makes is an input.
+Tensors are identified by the names under which nodes read and make them; a tensor that no node makes is an input.
 Source: dory/Parsers in pulp-platform/dory.
 """
 
@@ -20,7 +20,7 @@ _TYPES = {8: "int8", 16: "int16", 32: "int32"}
 
 
 def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
-    """Return the nodes in a file: a list, an object with a list, or nodes by name; None for other files."""
+    """Return the nodes in the JSON of a file: a list, an object with one list, or nodes by name; None otherwise."""
     if isinstance(fields, Mapping):
         lists = [value for value in fields.values() if isinstance(value, list)]
         fields = lists[0] if len(lists) == 1 else list(fields.values())
@@ -29,7 +29,7 @@ def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
 
 
 def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
-    """Return the graph of nodes; raises FormatError for an unknown kind or a missing parameter."""
+    """Return the graph of DORY's nodes; raises FormatError for an unknown kind or a missing parameter."""
     tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
     resident = list[int]()
 
@@ -68,7 +68,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
 
 
 def _kind(row: Mapping[str, Any], k: int) -> str:
-    """Return the canonical kind of a node, whose name begins with a DORY layer's."""
+    """Return the kind of a node in memplan, from the layer's name or operator in DORY."""
     name, op = str(row["name"]), str(row.get("op_type", ""))
     if "Pool" in name or "Pool" in op:
         return "max_pool2d" if "Max" in op or "Max" in name else "average_pool2d"

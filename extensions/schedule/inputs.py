@@ -1,4 +1,4 @@
-"""The inputs of `schedule`: a problem or a network, and a target."""
+"""The inputs of `schedule`: a network and a target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.reading import Reader
 
 
-def _problem_of(value: object) -> OperationGraph:
+def _graph_of_json(value: object) -> OperationGraph:
     if (nodes := dory.nodes_of(value)) is not None:
         return dory.graph_of(nodes)
     fields = object_in(value, "problem", ProblemError)
@@ -28,24 +28,24 @@ def _problem_of(value: object) -> OperationGraph:
     return graph_from(fields)
 
 
-def _problem_in(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
+def _graph_of_file(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
     if reader.options.alignment is not None:
         rule = "must be that of the memories of `target`, which tiles are placed in"
         raise OptionError.from_rule("alignment", rule, way="leave it out")
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
         if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
-            return _problem_of(fields)
+            return _graph_of_json(fields)
     return unaligned_graph(reader, data, name, values)
 
 
 PROBLEM = Input[OperationGraph](
     "problem",
     OperationGraph,
-    _problem_of,
+    _graph_of_json,
     GRAPH.to_json,
     "A network: a model, a graph, or DORY's layers as JSON; or - for standard input.",
-    from_file=_problem_in,
+    from_file=_graph_of_file,
     subject=graph_subject,
     reading=ModelOptions,
 )

@@ -24,7 +24,7 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Control, Question, SearchOptions
 
 _SHOWN = 40
-"""The most steps in the lines for people."""
+"""The most steps that the printed lines list."""
 
 
 class ScheduleOptions(SearchOptions):
@@ -66,7 +66,7 @@ def _machine(target: Target | None, capacity: int | None) -> Target:
 
 
 def lines(found: ScheduleAnswer) -> Iterator[str]:
-    """Yield the steps for people."""
+    """Yield the printed lines of an answer: its figures, and a line for each step."""
     gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
     yield f"{found.status}: {sizes}, {count_text(len(found.subgraphs), 'step')}"
@@ -88,7 +88,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 
 def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
-    """Return the error of a schedule that another program made, or None."""
+    """Return an error of a schedule that another program made; None if it has none."""
     options: ScheduleOptions = values["options"]
     machine = _machine(values.get("target"), options.fast_memory)
     return schedule_refuted(values["problem"], machine, options.objective, found)
@@ -97,7 +97,7 @@ def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
 def schedule_refuted(
     problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
-    """Return an error in the steps, places or claims of a schedule that came from elsewhere; None if there is none."""
+    """Return an error in the steps, offsets or claims of a schedule from another program; None if it has none."""
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:
@@ -120,14 +120,14 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # The figures of the points of a front are claims: they come without their steps.
+    # The points of a front cannot be recounted, as the answer does not have their steps.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
     return f"{wrong[0]}: must be what its steps say" if wrong else None
 
 
 def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
-    """Return a region with what follows from its ranges; raises ProblemError where it has none."""
+    """Return a region with all fields that follow from its ranges; raises ProblemError for impossible ranges."""
     if not row.ops or (row.kind != "whole" and not row.ranges):
         raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
     for buffer in row.buffers or ():
@@ -138,8 +138,8 @@ def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
     return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remake(row.ranges)
 
 
-def _example() -> dict[str, Any]:
-    """Return the example: a convolution of eight filters on a small image, and a machine of two memories."""
+def _example_body() -> dict[str, Any]:
+    """Return an example: a convolution of eight filters on a small image, and a machine with two memories."""
     image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
     convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}
@@ -156,5 +156,5 @@ QUESTION = Question(
     lines=lines,
     exits={0: "there is a schedule"},
     refutes=_refutation,
-    example=_example(),
+    example=_example_body(),
 )

@@ -1,1 +1,1 @@
-"""A ledger of results of the searches: `rows.jsonl` has a line for each question, which no change may make worse."""
+"""A ledger of results of the searches: `rows.jsonl` has a line for each question, and no change may make one worse."""

@@ -30,7 +30,7 @@ from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
-    """Return a line for each row that is not equal, and then the table by kind."""
+    """Return a line for each row that is not equal to its record, and then a table by kind."""
     of_kind, lines = defaultdict(list), []
     for row, (word, times, answer) in results:
         of_kind[row.name.partition("/")[0]].append((word, times))
@@ -44,7 +44,7 @@ def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
 
 
 def keep(rows: dict[str, Row]) -> None:
-    """Write the rows, and the document that has a table of them."""
+    """Write the rows, and update the document that has a table of them."""
     write_rows(rows.values())
     path, text = document(read_rows())
     path.write_text(text)

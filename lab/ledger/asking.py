@@ -1,4 +1,4 @@
-"""A row of the ledger compared with the present answer to its question, and a row recorded anew."""
+"""A row of the ledger compared with the present answer to its question, and a row recorded again."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lab.ledger.answers import UNCOUNTED, ask
 from lab.ledger.rows import Answer, Row
 
 MORE = 1.3
-"""The work that an answer may take, as a multiple of the recorded work."""
+"""The most work of an answer that counts as equal, as a multiple of the recorded work."""
 TIMES = (1.0, MORE, 4.0)
-"""The multiples of that work that a question gets in turn, until its answer is no worse than the recorded one."""
+"""The multiples of the recorded work that a question gets in turn, until its answer is no worse than recorded."""
 _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
     """Ask the question of a row, with more work as long as the answer is worse than the recorded one.
 
-    Returns better, equal or worse, with the multiple of the recorded work, and the answer.
+    Returns the word better, equal or worse, the multiple of the recorded work, and the answer.
     """
     for times in each_times:
         answer = ask(row.command, int(row.work * times), without)
@@ -31,7 +31,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return a row with the answer to its question after its most work, and the least work that gives this answer."""
+    """Return a row with the answer that its most work gives, and the least work that gives the same answer."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))

@@ -18,12 +18,12 @@ def document(rows: Rows) -> tuple[Path, str]:
     """Return the path of the document with the table, and its new text."""
     path = ROOT / "docs" / "benchmarks.md"
     text, begin = path.read_text(), "<!-- ledger: figures -->\n"
-    made = begin + "\n".join(_figures(rows)) + "\n<!-- end -->"
+    made = begin + "\n".join(_table_lines(rows)) + "\n<!-- end -->"
     return path, re.sub(f"{begin}.*?<!-- end -->", made, text, flags=re.DOTALL)
 
 
-def _figures(rows: Rows) -> list[str]:
-    """Return the rows of the table of figures."""
+def _table_lines(rows: Rows) -> list[str]:
+    """Return the lines of the table."""
     j, stripes = rows["peak/minimalloc-j"].answer, rows["cascade/networks-mobilenet_v2-10"].answer
     open_j = f"; J is at {j.values[0]:,.0f} above {j.bound:,.0f}" if j.rank else ""
     real = _proved_text(rows, *(f"{kind}/{system}" for kind in ("peak", "pools") for system in _REAL))
@@ -40,7 +40,7 @@ def _figures(rows: Rows) -> list[str]:
 
 
 def _proved_text(rows: Rows, *names: str) -> str:
-    """Return the number of proved rows with such a prefix and the mean CPU time; of several seeds the first counts."""
+    """Return how many rows with some prefix are proved, and the mean CPU time; of several seeds the first counts."""
     answers = [row.answer for name, row in rows.items() if name.startswith(names) and "#" not in name]
     proved = sum(not answer.rank for answer in answers)
     cpu_ms = 1000 * geometric_mean(max(answer.cpu_s, 0.001) for answer in answers)

@@ -1,4 +1,4 @@
-"""The questions of the ledger: each problem of the library as its kind asks it, and problems that it lacks."""
+"""The questions of the ledger: one for each problem of the library, by its kind, and some about other problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_S = {
     "cascade": 20,
     "": 1,
 }
-"""Seconds that the problems whose names begin so are given at most, as counted work."""
+"""The most seconds, spent as counted work, for problems whose names begin with a prefix."""
 _LARGE = {
     "S_1": ("given:training_traces/S_1.csv", 20),
     "G_1": ("given:training_traces/G_1.csv", 5),
@@ -34,13 +34,13 @@ _LARGE = {
     "random 1,000,000": ("generated:1000000,7,.01,.7", 20),
 }
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
-"""Counted seconds of choices of memories, which take a processor some 15 or 7."""
+"""Seconds of counted work for choices of memories; 240 and 80 take some 15 and 7 seconds of CPU time."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
-"""A problem whose ties the exact search does not honour."""
+"""A problem with constraint kinds that the exact search does not support."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
-"""Problems that no other search proves."""
+"""For some searches, a problem that no other search proves."""
 _HEAVY_TAILED = ("peak/minimalloc-d", "peak/minimalloc-j")
-"""The problems that are asked with three seeds."""
+"""The problems that are asked with three seeds, as their work varies widely with the seed."""
 
 
 def questions() -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""The rows of the ledger: a question, the answer to it, and the least counted work that gives the answer."""
+"""The rows of the ledger: a question, its recorded answer, and the least counted work that gives this answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 FILE = Path(__file__).with_name("rows.jsonl")
 WORK_PER_S = 50_000
-"""Units of work that `--deterministic` spends for a second of the time limit."""
+"""The units of work that `--deterministic` spends for each second of the time limit."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: status, values in the order in which they are least, bound of the first, who found and proved it."""
+    """An answer: status, values (the most important first), bound of the first value, and who found and proved it."""
 
     status: str
     values: list[float]
@@ -30,7 +30,7 @@ class Answer:
 
     @property
     def rank(self) -> int:
-        """0 for a proof, 1 for a plan, 2 for neither."""
+        """0 if the answer is proved, 1 if it is a plan, and 2 otherwise."""
         return {"optimal": 0, "infeasible": 0, "fits": 0, "feasible": 1}.get(self.status, 2)
 
     def __str__(self) -> str:

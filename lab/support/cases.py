@@ -1,4 +1,4 @@
-"""The runner of drawn cases for all programs that compare: seeds, a line for each fault, and counts."""
+"""The runner of drawn cases for all programs that compare answers: it prints each fault, and counts cases."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from multiprocessing import get_context
 from typing import Any
 
 _BLOCK = 50
-"""The number of seeds that a worker takes at a time."""
+"""The number of seeds that a worker process gets at once."""
 _REPORT_EVERY = 20
 Faults = Callable[..., Iterable[str]]
-"""Yields a line for each fault of a seed, and counts its cases in a tally: `faults(seed, tally, **options)`."""
+"""The type of `faults(seed, tally, **options)`, which yields a line for each fault and counts cases in the tally."""
 
 
 def run_cases(
@@ -33,7 +33,7 @@ def run_cases(
         parser.add_argument(f"--{option}", type=int, default=default)
     given: dict[str, Any] = vars(parser.parse_args(arguments))
     count, first, workers = given.pop("count"), given.pop("seed"), given.pop("workers")
-    run = partial(_block, partial(faults, **given))
+    run = partial(_run_block, partial(faults, **given))
     blocks = [range(at, min(at + _BLOCK, first + count)) for at in range(first, first + count, _BLOCK)]
     tally, found, began = Counter[str](), 0, time.monotonic()
     with ExitStack() as stack:
@@ -56,7 +56,7 @@ def exit_status(tally: Counter[str], n_faults: int) -> int:
     return 1 if n_faults else 0
 
 
-def _block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:
+def _run_block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:
     """Return the counts and the faults of some seeds; each fault is printed as it is met."""
     tally, found = Counter[str](), list[str]()
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""Small drawn problems whose certificates are compared, and what a certificate may claim by brute force."""
+"""Small drawn problems whose certificates are compared, and the claims that brute force allows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEVERAL = ("alignment", "conflicts", "cost", "holes", "reserved", "")
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to seven buffers; the capacities of some are just missed."""
+    """Draw a problem of two to seven buffers; in some, the capacity is one byte below the best peak."""
     kind = seed % 100
     if kind < 90:
         feature = FEATURES[seed // 2 % len(FEATURES)]
@@ -36,7 +36,7 @@ def draw(seed: int) -> Problem:
 
 
 def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
-    """Return the problem of some buffers, with their aliases and rigid groups, and all rules about them."""
+    """Return the problem of some buffers, with their aliases and rigid groups, and all constraints on them."""
     kept = tied_buffers(problem, names)
     fields = problem.model_dump(exclude_defaults=True)
     fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]
@@ -52,7 +52,7 @@ def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Proble
 
 
 def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: Counter[str]) -> Iterator[str]:
-    """Yield the claims of a plan that brute force contradicts, or the reason why there is no certificate."""
+    """Yield the claims of a certificate that brute force contradicts, or the reason of an unexpected lack of one."""
     tally[f"{plan.status}, {certificate.kind}{', in part' * (certificate.left_open is not None)}"] += 1
     if certificate.kind == "none":
         reason = certificate.reason or ""

@@ -1,4 +1,4 @@
-"""Drawn calls of all questions: inputs of every kind and size, and any options that the schemas allow."""
+"""Drawn calls of all questions, with inputs of every kind and size, and any options that the schemas allow."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tests.support.random_programs import random_program
 _PLANS = 0.3
 """The share of calls that are plans, which the service handles separately."""
 _SMALL, _OF_KINDS = 12, 4
-"""The most elements of inputs drawn with all features, and the constraint kinds combined in a problem of pools."""
+"""The most elements of an input drawn with all features, and the most constraint kinds combined in one problem."""
 _MOST_DRAWN = 5_000
-"""The most elements of graphs and symbolic problems, which are drawn one by one; a tenth of that of schedules."""
+"""The most elements of graphs and symbolic problems; schedules have at most a tenth of that."""
 _OPTIONS = 0.2
 """The probability that an option is given."""
 _TRIES = 5
@@ -49,7 +49,7 @@ _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "prefix": ("net_",),
     "section": (".sram", ".bss"),
 }
-"""Values of options that the schema calls texts; options that name parts of an input are omitted."""
+"""Values of options whose schema is a text; options that name parts of an input are not drawn."""
 _LONGEST = 1000
 
 
@@ -68,7 +68,7 @@ def draw_call(
     its_own = content.pop("options", {})
     for _ in range(_TRIES):
         options = its_own | draw_options(draw, name)
-        if _go_together(name, content | {"options": options}):
+        if _is_accepted(name, content | {"options": options}):
             break
     else:
         options = its_own
@@ -89,14 +89,14 @@ def draw_options(draw: random.Random, name: str) -> Data:
     found = {}
     for option, schema in properties.items():
         if option not in ("time_limit_s", "name") and draw.random() < _OPTIONS:
-            value = _value(draw, option, schema)
+            value = _draw_value(draw, option, schema)
             if value is not None:
                 found[option] = value
     return found
 
 
-def _go_together(name: str, content: Data) -> bool:
-    """Return True if the validation of a request accepts the options with the inputs."""
+def _is_accepted(name: str, content: Data) -> bool:
+    """Return True if the validation of a request accepts the inputs together with the options."""
     try:
         asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
         if asked.question.check is not None and not asked.is_foreign:
@@ -111,10 +111,10 @@ def _schema(name: str) -> Data:
     return QUESTIONS[name].options.model_json_schema()
 
 
-def _value(draw: random.Random, option: str, schema: Data) -> Any:
-    """Return a value of a schema; None if this module knows no value of it."""
+def _draw_value(draw: random.Random, option: str, schema: Data) -> Any:
+    """Return a drawn value of a schema; None if this module cannot draw one."""
     if "anyOf" in schema:
-        return _value(draw, option, draw.choice(schema["anyOf"]))
+        return _draw_value(draw, option, draw.choice(schema["anyOf"]))
     if "const" in schema or "enum" in schema:
         return draw.choice(schema.get("enum", [schema.get("const")]))
     kind = schema.get("type")
@@ -128,13 +128,13 @@ def _value(draw: random.Random, option: str, schema: Data) -> Any:
             return max(math.ceil(value), int(least) + ("exclusiveMinimum" in schema))
         return round(value, 6) or 1e-6
     if kind == "array" and {"items", "minLength"} & schema.keys():
-        drawn = (_value(draw, option, schema["items"]) for _ in range(draw.randint(1, 3)))
+        drawn = (_draw_value(draw, option, schema["items"]) for _ in range(draw.randint(1, 3)))
         return [*dict.fromkeys(each for each in drawn if isinstance(each, int | str))] or None
     return draw.choice(_TEXTS[option]) if kind == "string" and option in _TEXTS else None
 
 
 def _bounds(schema: Data) -> Data:
-    """Return the bounds of a number, inclusive or exclusive in the schema."""
+    """Return the bounds of a number, by the names minimum and maximum, from a schema."""
     names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
     return {names.get(name, name): value for name, value in schema.items()}
 
@@ -148,7 +148,7 @@ def draw_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
         return _MADE[name](draw, count)
     if first == "graph" or (name == "explain" and draw.random() < 0.3):
         more = {"capacity": 2 ** draw.randint(4, 20)} if name == "explain" else {}
-        return {"graph": _graph(draw, max(2, count // 3))} | more, f"{max(2, count // 3)} operations"
+        return {"graph": _draw_graph(draw, max(2, count // 3))} | more, f"{max(2, count // 3)} operations"
     return _problem_inputs(draw, name, count)
 
 
@@ -168,18 +168,18 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
         sizes = {pool: {"first": 64, "last": 64 * draw.randint(1, 8), "step": 64}}
         body = {"problem": content} | draw.choice(({"sizes": sizes}, {"changes": changes}))
     elif name in ("verify", "check", "convert") or (name in ("plan", "certify") and draw.random() < 0.2):
-        body |= {"keep" if name == "plan" else "plan": _plan(draw, problem, body.get("plan"))}
+        body |= {"keep" if name == "plan" else "plan": _draw_plan(draw, problem, body.get("plan"))}
     if name == "check" and draw.random() < 0.5:
         body |= {
-            "baseline": {"problem": content, "plan": _plan(draw, problem, problem_body("verify", content)["plan"])}
+            "baseline": {"problem": content, "plan": _draw_plan(draw, problem, problem_body("verify", content)["plan"])}
         }
     if name == "check" and draw.random() < 0.5:
         del body["plan"]
     return {key: value for key, value in body.items() if value is not None}, words
 
 
-def _plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return a valid plan if a quick search finds one; in some cases a wrong plan."""
+def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
+    """Return a valid plan if a quick search finds one; in a fifth of the cases, `other`, which is wrong."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
@@ -187,7 +187,7 @@ def _plan(draw: random.Random, problem: Problem, other: Data | None = None) -> D
     return content if found.placements else other
 
 
-def _graph(draw: random.Random, count: int) -> Data:
+def _draw_graph(draw: random.Random, count: int) -> Data:
     if count <= _MOST_DRAWN and draw.random() < 0.5:
         found: Data = random_graph(draw, count).model_dump(mode="json", exclude_defaults=True, by_alias=True)
         return found
@@ -195,7 +195,7 @@ def _graph(draw: random.Random, count: int) -> Data:
 
 
 def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a network of convolutions, some of which two operations read."""
+    """Return a network of convolutions, in which two operations may read one tensor."""
     side, channels = draw.choice((8, 16, 32)), [draw.choice((1, 3, 8)) for _ in range(max(3, count // 3))]
     shapes, ops = [[1, side, side, channels[0]]], []
     for made in channels[1:]:
@@ -232,22 +232,22 @@ def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
     return {"problem": _json(symbolic.draw_problem(seed, min(count, _MOST_DRAWN)))}, f"up to {count} buffers of symbols"
 
 
-def _file(draw: random.Random, count: int) -> tuple[Data, str]:
+def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
     if draw.random() < 0.5:
         name, data = draw.choice(_files())
         return {"file": b64encode(data).decode(), "options": {"name": name}}, name
     return file_body(count), f"{count} rows"
 
 
-def _model(draw: random.Random, count: int) -> tuple[Data, str]:
+def _draw_model(draw: random.Random, count: int) -> tuple[Data, str]:
     if draw.random() < 0.5:
-        return _file(draw, count)
+        return _draw_file(draw, count)
     data = random_model(draw.randrange(2**30), count, has_plan=draw.random() < 0.5)
     return {"file": b64encode(data).decode(), "options": {"name": "drawn.tflite"}}, f"a model of {count} operators"
 
 
 def _convert_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
-    return _file(draw, count) if draw.random() < 0.5 else _problem_inputs(draw, "convert", count)
+    return _draw_file(draw, count) if draw.random() < 0.5 else _problem_inputs(draw, "convert", count)
 
 
 @cache
@@ -264,6 +264,6 @@ _MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
     "schedule": _schedule,
     "liveness": _statements,
     "shapes": _symbolic_inputs,
-    "compare": _model,
+    "compare": _draw_model,
     "convert": _convert_inputs,
 }

@@ -1,6 +1,6 @@
-"""Random requests: most are slightly wrong in target, query, headers and body together; some are floods.
+"""Drawn HTTP requests: most are slightly wrong in target, query, headers and body together; some are floods.
 
-A flood is at most 64 KB that cost a server far more than the sender: long lists, deep nesting, pairs of all entries.
+A flood is a body of at most 64 KB that costs a server far more than its sender: long lists, deep nesting, all pairs.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _FLOODS: Mapping[str, Callable[[random.Random], tuple[str, Any]]] = {
 
 
 def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
-    """Return a request; `job_ids` are some that the server knows."""
+    """Return a drawn request; `job_ids` are ids of jobs that the server has."""
     kind = draw.random()
     if kind < 0.15:
         path = draw.choice(_PATHS).format(draw.choice((*job_ids, *_IDS)))
@@ -101,7 +101,7 @@ def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
         media = "application/x-ndjson" if path == "batch" else "application/json"
         body = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
         return f"flood: {name}", _request_bytes(draw, "POST", f"/v1/{path}", body, media)
-    path, content, media = _batch(draw) if kind < 0.3 else _content(draw)
+    path, content, media = _batch(draw) if kind < 0.3 else _valid_call(draw)
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2, 4))):
         content = _change_json(draw, content)
     body = content if isinstance(content, bytes) else _json(draw, content)
@@ -111,8 +111,8 @@ def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
     return f"POST {path}", _request_bytes(draw, method, path + _query(draw, 0.15), body, media)
 
 
-def _content(draw: random.Random) -> tuple[str, Any, str]:
-    """Return a path, a valid body for it, and its media type."""
+def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
+    """Return a path, a valid body for it, and the media type of the body."""
     name = draw.choice((*("plan",) * 6, "verify", *QUESTIONS))
     if name == "plan":
         if draw.random() < 0.1:
@@ -158,7 +158,7 @@ def _query(draw: random.Random, chance: float) -> str:
 
 
 def _change_json(draw: random.Random, content: Any) -> Any:
-    """Return JSON with one value changed, taken out, or put in again somewhere."""
+    """Return JSON with one value changed, removed, repeated, or copied to another place."""
     places = [(content, key) for key in _keys(content)]
     for parent, key in places:
         if len(places) < 3000:

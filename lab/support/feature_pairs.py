@@ -29,7 +29,7 @@ Lemmas are tried up to 60, HiGHS up to 400, one call for all quick orders up to 
 planners up to 2,000; above 4,000 cores are searched, and above 5,000 there is no CP-SAT.
 """
 SMALL = 5
-"""The buffers of problems that brute force solves."""
+"""The most buffers of problems that brute force solves."""
 _PROFILES: tuple[Profile, ...] = ("speed", "balanced", "size")
 _CHANCE = 0.25
 _PIN_STEP, _BANK, _PAGE = 64, 32, 16
@@ -37,7 +37,7 @@ _PIN_STEP, _BANK, _PAGE = 64, 32, 16
 
 @dataclass(frozen=True)
 class Case:
-    """Two features in a problem of `n` buffers; every third small one has a last pool that ends."""
+    """Two features combined in a problem of `n` buffers; in every third small one the last pool has a size, too."""
 
     features: frozenset[str]
     n: int
@@ -48,13 +48,13 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """The requested profile; without one, the profile that brute force minimises."""
+        """The requested profile; if there is none, the profile that brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"
 
     def problem(self) -> Problem:
-        """Draw the problem; larger ones always have a plan, as their last pool has no end."""
+        """Return the drawn problem; a large one always has a plan, as its last pool has no size."""
         rng = np.random.default_rng([self.n, self.seed, *sorted(map(FEATURES.index, self.features))])
         unit = (1, 64)[self.seed % 2]
         rows = [_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
@@ -98,7 +98,7 @@ class Case:
 
 
 def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
-    """Draw a buffer alone: pins lie far apart, pages are larger than sizes and multiples of alignments."""
+    """Draw a buffer by itself; pins are far apart, and pages are larger than sizes and multiples of alignments."""
     start = int(rng.integers(0, 2 + n // 3))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
     row["end"] = start + int(rng.integers(1, 5))
@@ -120,7 +120,7 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 class _Pairs:
-    """The buffers of a problem, some of which are tied at multiples of a step, and pairs of untied buffers."""
+    """The buffers of a problem, some of them tied together, from which pairs of untied buffers are drawn."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
         self._rows, self._rng, self._step = rows, rng, step
@@ -128,7 +128,7 @@ class _Pairs:
         self._taken: set[tuple[int, int]] = set()
 
     def add_aliases(self) -> None:
-        """Put some buffers inside of earlier ones, which have some bytes and are not inside others."""
+        """Make some buffers aliases of earlier ones that have bytes and are no aliases themselves."""
         for i, row in enumerate(self._rows[1:], 1):
             to = self._rows[int(self._rng.integers(0, i))]
             if self._rng.random() < _CHANCE and "alias_of" not in to and to["size"] and "offset" not in row:
@@ -140,7 +140,7 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Place some buffers above earlier untied ones by `relative` rules; of other rules, both keep only a pin."""
+        """Tie some buffers above earlier ones by `relative`; of other constraints, both keep only pins."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):
@@ -161,7 +161,7 @@ class _Pairs:
                     self._group[k] = into
 
     def draw(self) -> list[list[int]]:
-        """Draw pairs of whole buffers of some bytes that are not tied to each other, each once in all."""
+        """Return drawn pairs of untied buffers with bytes that are no aliases, each pair at most once."""
         whole = np.array([i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]], dtype=int)
         found = []
         for _ in range(len(whole) // 2):
@@ -173,7 +173,7 @@ class _Pairs:
 
 
 def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_quick: bool = True) -> list[str]:
-    """Return the faults of the plans of a case by all solvers that support it."""
+    """Return the faults of the plans of a case by those of the solvers that support it."""
     problem = case.problem()
     needed = compile_problem(problem).features
     plans = {}

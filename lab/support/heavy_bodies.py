@@ -1,4 +1,4 @@
-"""Bodies of all calls that are expensive for a server: many rows, few entries for many pairs, long lists of options."""
+"""Request bodies of all questions that are expensive for a server: many rows, many pairs, long lists of options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = list[Data]
 
 
 def problem(count: int, seed: int = 0) -> Data:
-    """Return a problem of so many buffers in one pool, of which few are alive at once."""
+    """Return a problem of `count` buffers in one pool, few of which are alive at once."""
     draw = random.Random(f"{seed} {count}")
     starts = [draw.randrange(count) for _ in range(count)]
     rows = [{"id": k, "size": draw.randrange(1, 1 << 20), "start": at, "end": at + 5} for k, at in enumerate(starts)]
@@ -21,19 +21,19 @@ def problem(count: int, seed: int = 0) -> Data:
 
 
 def bank(count: int, seed: int = 0) -> Data:
-    """Return a problem with one entry of so many buffers that use a bank at once: all pairs of them."""
+    """Return a problem with one `bank` entry of `count` buffers, which means all pairs of them."""
     content = problem(count, seed)
     content["pools"][0] |= {"size": 1 << 24, "bank_size": 4096}
     return content | {"bank": [{"buffers": list(range(count))}]}
 
 
 def placements(count: int) -> Data:
-    """Return a plan of such a problem, which is wrong."""
+    """Return a wrong plan of a problem of `count` buffers."""
     return {"placements": [{"id": k, "pool": "sram", "offset": 64 * k} for k in range(count)]}
 
 
 def graph(count: int, seed: int = 0) -> Data:
-    """Return so many operations, each of which reads some of the tensors shortly before it."""
+    """Return a graph of `count` operations, each of which reads tensors made shortly before it."""
     draw = random.Random(f"{seed} {count}")
     ops = [{"in": sorted({max(0, k - draw.randrange(1, 40)) for _ in range(2)}), "out": [k]} for k in range(1, count)]
     return {"size": [draw.randrange(1, 1 << 20) for _ in range(count)], "ops": [{"out": [0]}, *ops]}
@@ -48,7 +48,7 @@ def statements(count: int) -> Data:
 
 
 def file_body(count: int) -> Data:
-    """Return a table of so many rows, with offsets, as a file."""
+    """Return the body with a file that is a table of `count` rows with offsets."""
     rows = "".join(f"{k},{k % 999},{k % 999 + 3},{k % 4096 + 1},{k * 64}\n" for k in range(count))
     return {"file": b64encode(("id,lower,upper,size,offset\n" + rows).encode()).decode(), "options": {"name": "a.csv"}}
 
@@ -76,7 +76,7 @@ _SIZES: Mapping[str, Callable[[str], Data]] = {
 
 
 def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Return a function for each call and kind of input that makes its body; `rows` shortens long bodies."""
+    """Return, for each call and kind of input, a function that makes its body; `rows` scales long bodies."""
 
     def row_count(count: int) -> int:
         return max(10, int(count * rows))

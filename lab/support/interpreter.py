@@ -1,7 +1,7 @@
-"""Programs run by brute force: every way through them, event by event; shares no code with the analysis.
+"""Programs run by brute force, event by event on every way through them; it shares no code with the analysis.
 
-Reads operations in JSON. A loop runs at most `rounds` times: at least once if its trips are known, else perhaps never.
-Meant for programs of a few statements.
+A program is the JSON of operations, of a few statements. A loop runs at most `rounds` times, and at least once if its
+number of trips is known.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """The program has too many ways through it to run them all."""
+    """The program has too many ways through it to run all of them."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event at a place of the program: of a buffer, a time step, a loop, an iteration, or the end of a loop."""
+    """An event at a place of the program, such as a use of a buffer, a step, an iteration, or the end of a loop."""
 
     kind: str
     path: str
@@ -30,7 +30,7 @@ Way = tuple[Event, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A running call: the buffers for the names in its function, and the buffers that the function frees."""
+    """A running call: the buffers by the names of its function, and the names that the function frees."""
 
     path: str
     names: dict[str, str]
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass
 class Interpreter:
-    """Finds the ways through a program. Buffers are named by the path of their call; aliases are `inside` others."""
+    """The ways through a program. Buffers are named by the path of their call; `inside` maps aliases to buffers."""
 
     program: dict[str, Any]
     rounds: int = 2
@@ -57,7 +57,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return every way from step -1, which writes the inputs, to the step that reads the outputs."""
+        """Return all ways, each from step -1, which writes the inputs, to the step that reads the outputs."""
         main = self.program["functions"]["main"]
         call = self._call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -69,7 +69,7 @@ class Interpreter:
         return [(*first, *way, *last) for way in body]
 
     def root(self, buffer: str) -> str:
-        """Return the buffer that an alias lies in, or the buffer itself."""
+        """Return the buffer that contains an alias, or the buffer itself."""
         return self.inside.get(buffer, (buffer, 0))[0]
 
     def _call(self, function: str, path: str, bound: dict[str, str]) -> Call:
@@ -200,7 +200,7 @@ class Interpreter:
 
 def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
-    found = [("read", name) for name in inputs]  # all of it before anything is written
+    found = [("read", name) for name in inputs]  # all inputs are read before any output is written
     found += [("update" if name in inputs else "write", name) for name in outputs]
     return found + [("scratch", name) for name in statement.get("temporaries", ())]
 

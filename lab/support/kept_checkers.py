@@ -1,4 +1,4 @@
-"""The checkers of certificates as running processes, so that a hundred thousand certificates take minutes."""
+"""Certificate checkers as long-running processes, so that a hundred thousand certificates take minutes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Answer = tuple[int, str]
 
 
 class KeptProgram:
-    """A checker in a process that checks one pair of files after the other."""
+    """A checker in a process that checks one pair of files after another."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-        """Return the exit status of the checker, and its output."""
+        """Return the exit status of the checker and its output, for texts in place of files."""
         words = [*flags, "problem", "certificate", *sizes]
         head = f"{len(words)} {len(problem)} {len(certificate)}"
         asked = "\n".join([head, *words, ""]).encode() + problem + certificate
@@ -49,7 +49,7 @@ class KeptProgram:
 
 
 def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-    """Return the verdict of the checker in Python on texts in place of files."""
+    """Return the exit status of the checker in Python and its output, for texts in place of files."""
     CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
     return status, said.strip()
@@ -64,7 +64,7 @@ class _Text:
 
 
 def proved_checker(folder: Path) -> KeptProgram:
-    """Return the proved checker: the version in the repository, except for its reading of texts."""
+    """Return the checker proved in Coq, changed only to read texts instead of files."""
     source = (VERIFIED / "check.ml").read_text()
     source, count = re.subn(
         r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source

@@ -1,6 +1,6 @@
 """The answers of the command to problems of each kind of the library: plan, certificate and bound.
 
-As a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]; exit status 1 where nothing fits.
+As a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]; exit status 1 if nothing fits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """The texts of a plan and a certificate, if there are any, the command, and its claims.
+    """The texts of a plan and a certificate, if there are any, with the command and its exit status.
 
-    `value` is the plan's value, for kinds without a checker; `bound` is the claimed one; `status` is the exit status.
+    `value` is the plan's value, for kinds without a checker; `bound` is the claimed lower bound.
     """
 
     command: str
@@ -34,10 +34,10 @@ class Answer:
 
 
 Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | None]]
-"""From an answer in JSON and the limit: text of the plan, value, claimed bound."""
+"""A function of an answer in JSON and the limit that returns the text of the plan, its value, and the claimed bound."""
 
 
-def _write_answer(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _plan_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     rows = [[row["id"], row["pool"], row["offset"]] for row in answer["placements"]]
     bound = len(answer["pools"]) if "no fewer are enough" in answer["said"] else None
     if bound is None and "heaps of" not in answer["said"]:
@@ -49,49 +49,49 @@ def _write_answer(answer: Any, limit: int | None) -> tuple[str | None, float | N
     return text if rows else None, None, bound
 
 
-def _objects(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _object_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     rows = [{"buffers": row["buffers"]} for row in answer["objects"]]
     return json.dumps({"objects": rows}, separators=(",", ":")) + "\n", None, answer["lower_bound"]
 
 
-def _symbols(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _symbol_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     fields = {name: value for name, value in answer.items() if name not in ("said", "is_table")}
     return json.dumps(fields, separators=(",", ":")) + "\n", None, None
 
 
-def _order(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _order_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     return json.dumps(answer["order"], separators=(",", ":")) + "\n", None, answer["lower_bound"]
 
 
-def _recompute(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _recompute_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     points = [p for p in answer["recomputed"]["points"] if limit is None or p["extra_cost"] <= limit]
     best = min(points, key=lambda p: p["live_peak"])
     return json.dumps(best["order"], separators=(",", ":")) + "\n", None, None
 
 
-def _cascade(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _cascade_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     point = min(answer["points"], key=lambda p: p["peak"])
     return json.dumps({"points": [point]}, separators=(",", ":")) + "\n", point["peak"], None
 
 
 WAYS: dict[str, tuple[str, Extract]] = {
-    "peak": ("plan FILE", _write_answer),
-    "rules": ("plan FILE", _write_answer),
-    "pools": ("plan FILE", _write_answer),
-    "reuse": ("plan FILE", _write_answer),
-    "fit": ("plan FILE --capacity LIMIT --accept fit", _write_answer),
-    "heaps": ("plan FILE --heaps LIMIT", _write_answer),
-    "objects": ("plan FILE", _objects),
-    "symbols": ("shapes FILE", _symbols),
-    "order": ("order FILE", _order),
-    "recompute": ("order FILE --recompute --extra-cost 10%", _recompute),
-    "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade),
+    "peak": ("plan FILE", _plan_fields),
+    "rules": ("plan FILE", _plan_fields),
+    "pools": ("plan FILE", _plan_fields),
+    "reuse": ("plan FILE", _plan_fields),
+    "fit": ("plan FILE --capacity LIMIT --accept fit", _plan_fields),
+    "heaps": ("plan FILE --heaps LIMIT", _plan_fields),
+    "objects": ("plan FILE", _object_fields),
+    "symbols": ("shapes FILE", _symbol_fields),
+    "order": ("order FILE", _order_fields),
+    "recompute": ("order FILE --recompute --extra-cost 10%", _recompute_fields),
+    "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade_fields),
 }
 CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, certifies: bool = True) -> Answer:
-    """Run the command for a problem and return its answer."""
+    """Run the command for a problem of a kind; return its answer."""
     words, extract = WAYS[kind]
     words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"
@@ -114,7 +114,7 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, cer
 
 
 def _run(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> int:
-    """Write the plan of a problem, where there is one, and return the exit status."""
+    """Write the plan of a problem, if there is one, to a file; return the exit status."""
     found = answer(kind, Path(problem), int(limit) if limit else None, float(seconds), certifies=False)
     if found.plan is not None:
         Path(out).write_text(found.plan)

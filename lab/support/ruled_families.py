@@ -1,4 +1,4 @@
-"""Families of small problems, most with rules that often raise the optimum above the bound; see `lab.families`."""
+"""Families of small drawn problems, whose constraints often raise the optimum above the bound; see `lab.families`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from memplan.planner.model.problem import Problem
 
 _FAST = 0.5
-"""The share of the bytes alive at a time that a fast memory holds."""
+"""The size of a fast memory, as a fraction of the live peak."""
 
 
 def loose_problem(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
-    """Draw sizes below sixty bytes, and lives of some four steps: twice as many buffers are alive at once."""
-    return Problem.model_validate({"buffers": _lives(np.random.default_rng(seed), n, life, high)})
+    """Draw sizes below sixty bytes, and lifetimes of some four steps."""
+    return Problem.model_validate({"buffers": _buffer_rows(np.random.default_rng(seed), n, life, high)})
 
 
 def aligned_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Draw sizes that are no multiples of their alignments, 1 to 16, and lives of some five steps on average."""
+    """Draw alignments from 1 to 16, of which sizes are no multiples, and lifetimes of some five steps."""
     rng = np.random.default_rng(seed)
-    rows = _lives(rng, n, life, high)
+    rows = _buffer_rows(rng, n, life, high)
     for row, alignment in zip(rows, rng.choice([1, 1, 2, 4, 8, 16], n).tolist(), strict=True):
         row["alignment"] = alignment
     return Problem.model_validate({"buffers": rows})
 
 
 def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int = 30) -> Problem:
-    """Draw conflicts without lifetimes: any two buffers are in conflict with the same chance."""
+    """Draw conflicts without lifetimes: any two buffers are in conflict with probability `density`."""
     rng = np.random.default_rng(seed)
     rows = [{"id": i, "size": int(size)} for i, size in enumerate(rng.integers(3, high, n))]
     pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < density]
@@ -35,9 +35,9 @@ def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int 
 
 
 def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Draw two memories, the fast one for half of the live bytes, and costs of 1 and 6 for each access."""
+    """Draw two memories, of which the fast one has room for half of the live peak, with costs of 1 and 6 an access."""
     rng = np.random.default_rng(seed)
-    rows = _lives(rng, n, life, high)
+    rows = _buffer_rows(rng, n, life, high)
     for row, accesses in zip(rows, rng.integers(1, 9, n).tolist(), strict=True):
         row["traffic"] = accesses * row["size"]
     most = max(sum(row["size"] for row in rows if row["start"] <= at < row["end"]) for at in range(n))
@@ -46,9 +46,9 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
 
 
 def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
-    """Draw banks of 16 bytes, and pairs that are alive together, half of them, which touch no common one."""
+    """Draw banks of 16 bytes, and half of the pairs that are alive together, which must not touch a common bank."""
     rng = np.random.default_rng(seed)
-    rows = _lives(rng, n, life, high)
+    rows = _buffer_rows(rng, n, life, high)
     meeting = [
         (i, j)
         for j, late in enumerate(rows)
@@ -65,7 +65,7 @@ def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) ->
     )
 
 
-def _lives(rng: np.random.Generator, n: int, life: float, high: int) -> list[dict[str, Any]]:
+def _buffer_rows(rng: np.random.Generator, n: int, life: float, high: int) -> list[dict[str, Any]]:
     starts, lives = rng.integers(0, max(1, n // 2), n).tolist(), rng.exponential(life, n).tolist()
     sizes = rng.integers(3, high, n).tolist()
     return [

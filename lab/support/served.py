@@ -1,4 +1,4 @@
-"""A server as `memplan serve` starts it, with its processes and workers, and the resources that it uses."""
+"""A server started by `memplan serve`, and the resources that its processes use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 180.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that is ready; `log` is its output."""
+    """A server that is ready for requests; `log` is the file with its output."""
 
     host: str
     port: int
@@ -33,15 +33,15 @@ class ServerProcess:
     log: Path
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds of its processes, including ended children."""
+        """Return the CPU seconds of all its processes, with those of ended children."""
         return sum(self._process_values(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def descriptors(self) -> int:
-        """Return the open descriptors of all its processes."""
+        """Return the number of open file descriptors of all its processes."""
         return sum(self._process_values(lambda one: int(one.num_fds())))
 
     def _process_values(self, of: Callable[[psutil.Process], T]) -> list[T]:
-        """Return a value of each process, except processes that have just ended."""
+        """Return a value of each process that still runs."""
         found = []
         for one in (self.process, *self.process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -50,7 +50,7 @@ class ServerProcess:
 
 
 async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
-    """Return the whole answer to a request on a new connection; raises OSError."""
+    """Return all bytes of the answer to a request on a new connection; raises OSError."""
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
     head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
     reader, writer = await asyncio.open_connection(own.host, own.port)
@@ -63,7 +63,7 @@ async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None =
 
 @contextmanager
 def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
-    """Run a server with its data in `folder` until the block ends; settings go without their MEMPLAN_."""
+    """Run a server with its data in `folder` while the block runs; settings are named without their prefix MEMPLAN_."""
     port, log = free_port(), folder / "log"
     told = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {
         f"MEMPLAN_{name.upper()}": v for name, v in settings.items()
@@ -72,14 +72,14 @@ def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | told)
     try:
-        _wait(port, process, log)
+        _wait_until_ready(port, process, log)
         yield ServerProcess("127.0.0.1", port, psutil.Process(process.pid), log)
     finally:
         process.terminate()
         process.wait(_PATIENCE_S)
 
 
-def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     give_up = time.monotonic() + _PATIENCE_S
     while process.poll() is None and time.monotonic() < give_up:
         try:

@@ -1,4 +1,4 @@
-"""Programs of torch with free dimensions, as `torch.export` writes them: networks, and training steps."""
+"""Networks and training steps of torch with free dimensions, as `torch.export` writes them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"
 ASKED = (*(f"{name} step" for name in STEPS.split()), *NETWORKS.split())
-"""The drawn graphs: training steps of some models, forward passes of others, if torch keeps dimensions free."""
+"""Names of the graphs: training steps of some models, and forward passes of those whose dimensions torch keeps free."""
 MOST = 1024
-"""The most that a free dimension may be."""
+"""The largest value of a free dimension."""
 
 
 def symbolic_model(name: str) -> SymbolicProblem:
-    """Return the problem of a network, or of a training step, whose batch, and length or image size, are free."""
+    """Return the problem of a network or a training step with free batch, and free length or image size."""
     inner, inputs = MODELS[name.removesuffix(" step")]()
     is_step = name.endswith(" step")
 
@@ -43,5 +43,5 @@ def symbolic_model(name: str) -> SymbolicProblem:
 
 
 def _channel_dimension(given: Any) -> tuple[int, ...]:
-    """Return the dimension that has the channels: the second one of images, and the last one of other tensors."""
+    """Return the axis of the channels: the second of images, the last of other tensors; none for integers."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -1,1 +1,1 @@
-"""The zoo: the memory that common planners need for published architectures, compared with proved minima."""
+"""The zoo: the memory that common planners need for published network architectures, compared with proved minima."""

@@ -27,11 +27,11 @@ from lab.zoo.trying import missing_packages, tried_in_turn, try_model
 from memplan.extensions.bench.clusters import executor_on
 
 _TIMED = ("cpu_s",)
-"""Columns in which a row that is made anew may differ."""
+"""The columns in which a row that is measured again may differ."""
 
 
-def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
-    """Yield the rows of models in modes, each as it is made: here one after the other, or on a cluster."""
+def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
+    """Yield the rows of models in modes as they are measured: one after another here, or on a cluster."""
     if on is not None:
         with executor_on(on) as cluster:
             cluster.check(missing_packages)
@@ -58,7 +58,7 @@ def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float
     if missing := set(wanted) - {model.key for model in chosen}:
         sys.exit(f"no such model: {', '.join(sorted(missing))}")
     new = [(model, mode) for model in chosen for mode in modes if (model.key, mode) not in done]
-    with closing(_rows(new, limit_s, on)) as rows:
+    with closing(_rows_of(new, limit_s, on)) as rows:
         for row in rows:
             table.append(path, COLUMNS, [row])
             print(*table.key(row), row.get("reason") or f"{row['peak']:,}", row.get("cpu_s"), flush=True)
@@ -99,7 +99,7 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the requested command; return 1 if a row differs."""
+    """Run the requested command; return 1 if `again` finds a row that differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, default=table.TABLE)
     parser.add_argument("--seconds", type=int, default=90, help="of the processor, for a model in a mode")

@@ -1,7 +1,7 @@
 """The architectures of timm, torchvision and transformers, made without weights, each with suitable inputs.
 
-Each is a `Model`: where it is from, its family (the module that it is written in) and its name. A family's models are
-tried small ones first, and the first of every family before the second of any.
+A `Model` has its package, its family (the module that defines it) and its name. Small models of a family are tried
+first, and the first model of every family before the second of any.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _LAYERS = (
 )
 """The fields of configurations that give the number of layers."""
 _CONTRASTIVE = ("logit_scale_init_value", "temperature_init_value")
-"""The fields of configurations with two towers: the configuration for texts, and the one for images."""
+"""The fields by which a configuration of a model with a text tower and an image tower is recognised."""
 _IMAGE, _FRAMES = 224, 8
-"""The side of an image where a model names none, and the images of a video."""
+"""The default side of an image in pixels, and the number of images in a video."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """An architecture that can be built: `make` returns a module, `inputs` its inputs for a batch."""
+    """An architecture: `make` returns its module, and `inputs` the module's inputs for a batch size."""
 
     source: str
     family: str
@@ -43,12 +43,12 @@ class Model:
 
     @property
     def key(self) -> str:
-        """The name that a row has, and that the command takes."""
+        """The name of the model in rows of the table, and in arguments of the command."""
         return f"{self.source}/{self.name}"
 
 
 def models() -> list[Model]:
-    """Return all architectures, breadth first: the smallest of each family, packages side by side, then the next."""
+    """Return all architectures: the smallest of each family, packages side by side, then the second ones, and so on."""
     ranked = []
     for each in (_timm_models, _torchvision_models, _transformers_models):
         families: dict[str, list[Model]] = {}
@@ -108,7 +108,7 @@ def _transformers_models() -> Iterator[Model]:
 
 
 def _configured_model(kind: str, width: str) -> Any:
-    """Return the model of a configuration with its defaults, `small` with two layers of each kind that it counts."""
+    """Return the model of a default configuration; for `small`, with at most two layers of each kind."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(kind)
@@ -121,7 +121,7 @@ def _configured_model(kind: str, width: str) -> Any:
 
 
 def _model_inputs(model: Any, batch: int) -> Any:
-    """Return the inputs that a model's `forward` names and the zoo knows: tokens, images, a second of sound."""
+    """Return the inputs that a model's `forward` needs: tokens, images, or a second of sound."""
     config, main = model.config, model.main_input_name
     named = signature(model.forward).parameters
     text = getattr(config, "text_config", config)
@@ -153,14 +153,14 @@ def _image_of(config: Any) -> tuple[int, int, int]:
 
 
 def _sound_of(config: Any) -> tuple[int, ...]:
-    """Return the shape of a sound: a spectrogram, one channel of samples where a codec asks for it, or samples."""
+    """Return the shape of a sound: a spectrogram, one channel of samples for a codec, or just samples."""
     if hasattr(config, "num_mel_bins") and hasattr(config, "frequency_stride"):
         return config.max_length, config.num_mel_bins
     return (1, _SECOND) if hasattr(config, "codebook_size") else (_SECOND,)
 
 
 def _spectrum_of(config: Any) -> tuple[int, int]:
-    """Return the shape of features of sound: bins by frames, frames first where a model divides their number."""
+    """Return the shape of features of a sound: bins x frames, or frames x bins for models that subsample frames."""
     config = getattr(config, "encoder_config", config)
     names = "feature_projection_input_dim", "input_feat_per_channel", "num_mel_bins", "input_dim"
     bins = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), 80)
@@ -170,7 +170,7 @@ def _spectrum_of(config: Any) -> tuple[int, int]:
 
 
 def loss_of(result: Any) -> Any:
-    """Return the mean of the squares of all numbers that a model returns, as one number."""
+    """Return the sum, over a model's results, of the mean of their squares, as a loss."""
     fields = result if isinstance(result, (torch.Tensor, tuple, list, dict)) else vars(result)
     floats = [each for each in tree_leaves(fields) if isinstance(each, torch.Tensor) and each.is_floating_point()]
     return sum(each.square().mean() for each in floats if each.requires_grad)

@@ -1,4 +1,4 @@
-"""The common planners that the zoo compares with the proved optimum, by their names as reference planners."""
+"""The names of the planners that the zoo compares with the proved minimum, as reference planners of memplan."""
 
 PLANNERS = (
     *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),

@@ -1,4 +1,4 @@
-"""The table of the zoo: a CSV file with a row for each model and mode, added to as models are tried."""
+"""The table of the zoo: a CSV file to which a row is added for each model and mode that is tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cells = dict[str, str]
 
 
 def read(path: Path) -> list[Cells]:
-    """Return the rows of a table, none where there is no file."""
+    """Return the rows of a table; empty if the file does not exist."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -23,7 +23,7 @@ def read(path: Path) -> list[Cells]:
 
 
 def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]) -> None:
-    """Add rows to a table, with its header where it is new."""
+    """Add rows to a table, and its header if the file is new."""
     with path.open("a", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, columns, lineterminator="\n")
         if not file.tell():
@@ -32,19 +32,19 @@ def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]
 
 
 def key(row: Cells) -> tuple[str, str]:
-    """Return the key of a row: the model, and the mode."""
+    """Return the key of a row: the model and the mode."""
     return f"{row['source']}/{row['model']}", row["mode"]
 
 
 def waste(row: Cells, planner: str, end: str = "") -> float | None:
-    """Return a planner's excess over the bytes of the best plan, as a fraction of these; None if either is missing."""
+    """Return a planner's excess over the best peak, as a fraction of that peak; None if either is missing."""
     needed, best = row[f"{planner}{end}"], row[f"peak{end}"]
     return int(needed) / int(best) - 1 if needed and best and int(best) else None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over the rows of a table."""
+    """Counts over the rows of a table, and the excess of each planner."""
 
     tried: int
     models: int
@@ -60,7 +60,7 @@ class Summary:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
-        """Return the counts; a planner's are the median and the worst waste, and the number of rows without any."""
+        """Return the counts; `wastes` has the median, the maximum and the number of zeros of each planner's excess."""
         good = [row for row in rows if row["peak"]]
         wastes = {}
         for planner in planners:

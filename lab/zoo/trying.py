@@ -1,4 +1,4 @@
-"""A model of the zoo in a mode: its row, computed in a separate process."""
+"""The measurement of a model in a mode, in a separate process with a limit of CPU time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CHECKERS = Path(__file__).parents[2] / "extensions" / "checkers"
 
 
 def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
-    """Return the row of a model in a mode, computed in a separate process that ends with the time limit."""
+    """Return the row of a model in a mode, measured in a process that is ended after `limit_s` CPU seconds."""
     from lab.zoo.measuring import Checkers
 
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
-    child = context.Process(target=_row, args=(model, mode, Checkers(folder, CHECKERS), writer, limit_s), daemon=True)
+    child = context.Process(target=_send, args=(model, mode, Checkers(folder, CHECKERS), writer, limit_s), daemon=True)
     child.start()
     writer.close()
     try:
@@ -32,7 +32,7 @@ def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, An
         child.join()
 
 
-def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
+def _send(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
     from lab.zoo.measuring import measure
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
@@ -41,7 +41,7 @@ def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> Non
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
-    """Return the row of a model, by its key, in a mode, on a machine of a cluster."""
+    """Return the row of a model, named by its key, in a mode; for a machine of a cluster."""
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:
@@ -50,5 +50,5 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
 
 def missing_packages() -> str:
-    """Return a sentence on the packages that this machine lacks to try models; empty if it lacks none."""
+    """Return a sentence that names the packages that this machine lacks for the zoo; empty if it has all."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

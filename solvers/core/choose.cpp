@@ -30,7 +30,9 @@ constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};
 constexpr choice::Effort kQuickEffort = {200, 200'000};
 constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
 constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
+constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
 constexpr choice::Effort kWindowEffort = {300, 8'000'000};
+constexpr Round kSmallRound = {1, {300, 100'000}};
 constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
 
 using choice::kNowhere;
@@ -98,6 +100,7 @@ class Choosing {
     }
     result_.status = MEMPLAN_UNKNOWN;
     begin_stacks();
+    if (stacks_) fill();
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 cells = items() + knapsack.rows;
     const i64 rounds = std::clamp(kRoundsWork / std::max<i64>(1, cells), kLeastRounds, kMostRounds);
@@ -112,6 +115,12 @@ class Choosing {
       round_ = is_measured ? kSecondRound : kFirstRound;
       if (!is_measured) plan_quickly(multipliers);
       if (!is_measured && stacks_ && count() >= kLeastOfWindows && !is_over()) go_through(multipliers);
+      if (!is_measured && count() < kLeastOfWindows) {  // mostly enough for few, and takes little memory
+        round_ = kSmallRound;
+        decompose(multipliers, kMostDoubts);
+        if (is_over()) break;
+        round_ = kFirstRound;
+      }
       decompose(multipliers, kMostDoubts);
       if (is_over()) break;
       leave_room(multipliers);
@@ -213,17 +222,57 @@ class Choosing {
     Arena arena(allocator_);
     const choice::NoGoods known = learnt_.list(arena, false);
     if (arena.has_failed) return;
-    raise(std::min(most() + 1, choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, known, most(), kWidest, stop_).bound));
     const Array<i64> goal = arena.array<i64>(count()), home = arena.array<i64>(count()), pool = arena.array<i64>(count());
     const Array<i64> offset = arena.array<i64>(count()), random = arena.array<i64>(1);
     if (arena.has_failed) return;
     random[0] = static_cast<i64>(options_.seed >> 2) | 1;
-    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces_.price[home[i]][i], pool[i] = kAbsent;
-    const windows::WindowSearch run{goal, home, pool, offset, kWindowWork * count(), random, {nullptr, 0}, {nullptr, 0}};
-    windows::Search search(allocator_, arena, spaces_, run, stop_);
+    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces_.price[home[i]][i];
+    for (const i64 pack_nodes : {i64{0}, windows::kNodesEach}) {
+      Arena inner(allocator_);
+      pool.fill(kAbsent);
+      const windows::WindowSearch run{goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}};
+      windows::Search search(allocator_, inner, spaces_, run, stop_);
+      if (inner.has_failed || search.has_too_many()) return;
+      search.run();
+      take_placed(pool, offset);
+      if (is_over()) return;
+      if (pack_nodes == 0) {
+        const i64 least =
+            choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, known, most(), kWidest, stop_).bound;
+        raise(std::min(most() + 1, least));
+      }
+      for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
+        search.improve(search.work() + kWindowSlice * count());
+        take_placed(pool, offset);
+      }
+      if (is_over()) return;
+    }
+  }
+
+  // The first plan, which takes no search: see windows::Search::fill.
+  void fill() {
+    Arena arena(allocator_);
+    const Array<i64> none = arena.array<i64>(count()), pool = arena.array<i64>(count()), offset = arena.array<i64>(count());
+    const Array<i64> random = arena.array<i64>(1);
+    if (arena.has_failed) return;
+    pool.fill(kAbsent);
+    const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, random, {nullptr, 0}, {nullptr, 0}};
+    const auto is_never_over = [] { return false; };
+    windows::Search search(allocator_, arena, spaces_, run, is_never_over);
     if (arena.has_failed || search.has_too_many()) return;
-    search.run();
-    if (std::find(pool.begin(), pool.end(), kAbsent) != pool.end()) return;
+    search.fill();
+    take_placed(pool, offset);
+    first_cost_ = result_.cost;
+  }
+
+  // Keep what windows have placed, where that is all and costs less than the plan; memories without a limit are packed.
+  void take_placed(const Array<i64> &pool, const Array<i64> &offset) {
+    i64 cost = 0;
+    for (i64 i = 0; i < count(); ++i) {
+      if (pool[i] == kAbsent) return;
+      cost += spaces_.price[pool[i]][i];
+    }
+    if (result_.cost >= 0 && cost >= result_.cost) return;
     for (i64 i = 0; i < count(); ++i) {
       home_[items_.knapsack.item[i]] = pool[i], offset_[i] = offset[i];
       tried_[i] = static_cast<std::size_t>(pool[i]);

@@ -17,7 +17,7 @@ inline constexpr i64 kWidth = 60;                 // partial placements that go 
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried, the narrowest
 inline constexpr i64 kPacked = 40;  // buffers that are packed at once
 inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // nodes of a packing
-inline constexpr i64 kNodesEach = 300;  // nodes for each buffer, after which a packing has the least
+inline constexpr i64 kNodesEach = 300;  // nodes for each buffer in a thorough packing, after which a window has the least
 inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps of a packing and of a node
 inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
 
@@ -47,6 +47,7 @@ struct WindowSearch {
   Array<i64> pool;
   Array<i64> offset;
   i64 work;
+  i64 pack_nodes;
   Array<i64> random;
   Array<i64> flag;
   Array<i64> answer;
@@ -101,13 +102,43 @@ class Search {
   bool run() {
     if (run_.home.size > 0) pack_goal();
     if (!place_rest()) return false;
-    while (work_ < run_.work && !is_over_()) {
+    return improve(run_.work);
+  }
+
+  // Search windows until `work` is spent in all. Returns false where no window is left to search.
+  bool improve(i64 work) {
+    while (work_ < work && !is_over_()) {
       const i64 spent = work_;
       if (!draw_window()) return true;
       place_window(draw(run_.random[0]) % 2 == 0);
       if (work_ == spent) ++work_;
     }
     return true;
+  }
+
+  // Place each buffer once, at its lowest free offset: memory by memory from the cheapest on, those first that save most
+  // for a byte in a unit of time. Members of groups, and what fits nowhere, are left.
+  void fill() {
+    const Array<i64> &memory = wall_first_, &order = place_;  // both are written anew before they are read
+    for (i64 q = 0; q < p(); ++q) memory[q] = q;
+    std::sort(memory.data, memory.data + p(), [this](i64 a, i64 b) { return sum_of_prices(a) < sum_of_prices(b); });
+    for (i64 rank = 0; rank < p(); ++rank) {
+      const i64 q = memory[rank];
+      i64 count = 0;
+      for (i64 i = 0; i < n(); ++i) {
+        if (run_.pool[i] != kAbsent || !spaces_.homes[q][i] || !is_alone(i)) continue;
+        i64 next = kMost;
+        for (i64 later = rank + 1; later < p(); ++later)
+          if (spaces_.homes[memory[later]][i]) next = std::min(next, spaces_.price[memory[later]][i]);
+        if (next < spaces_.price[q][i]) continue;
+        const bool is_bound = next == kMost || spaces_.lowest[q][i] == spaces_.highest[q][i];
+        lost_[i] = is_bound ? 1e300 : static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
+        order[count++] = i;
+      }
+      std::sort(order.data, order.data + count, [this](i64 a, i64 b) { return lost_[a] != lost_[b] ? lost_[a] > lost_[b] : a < b; });
+      for (i64 k = 0; k < count && !is_over_(); ++k)
+        if (const i64 at = lowest_free(q, order[k]); at != kAbsent) run_.pool[order[k]] = q, run_.offset[order[k]] = at;
+    }
   }
 
  private:
@@ -156,6 +187,37 @@ class Search {
   bool is_free(i64 q) const { return spaces_.capacity[q] == kAbsent; }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
+
+  bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
+
+  double sum_of_prices(i64 q) const {
+    double sum = is_free(q) ? 1e300 : 0;
+    for (i64 i = 0; i < n(); ++i) sum += spaces_.homes[q][i] ? static_cast<double>(spaces_.price[q][i]) : 0;
+    return sum;
+  }
+
+  double bytes_in_time(i64 i) const {
+    i64 units = lives_first_[i + 1] == lives_first_[i];
+    for (i64 k = lives_first_[i]; k < lives_first_[i + 1]; ++k) units += spaces_.end[lives_[k]] - spaces_.start[lives_[k]];
+    return static_cast<double>(spaces_.size[i]) * static_cast<double>(units) + 1e-9;
+  }
+
+  // The lowest offset of a memory that is free of all that a buffer conflicts with; kAbsent where there is none.
+  i64 lowest_free(i64 q, i64 i) {
+    if (is_free(q)) return 0;
+    const i64 size = spaces_.size[i], step = spaces_.alignment[q][i], lowest = spaces_.lowest[q][i];
+    const i64 highest = std::min(spaces_.highest[q][i], spaces_.capacity[q] - size);
+    i64 count = 0, at = lowest;
+    for (i64 k = spaces_.reserved_first[q]; k < spaces_.reserved_first[q + 1]; ++k)
+      walls_[count++] = {spaces_.reserved[k][0], spaces_.reserved[k][1]};
+    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
+      if (const i64 j = near_[k]; run_.pool[j] == q) walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
+    std::sort(walls_.data, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
+    work_ += count + 1;
+    for (i64 k = 0; k < count && walls_[k].low < at + size; ++k)
+      if (walls_[k].high > at) at = lowest - floor_div(lowest - walls_[k].high, step) * step;
+    return at <= highest ? at : kAbsent;
+  }
 
   static u64 mixed(u64 value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -417,7 +479,7 @@ class Search {
       reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
-    options.work = std::clamp<i64>(kNodesEach * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
+    options.work = std::clamp<i64>(run_.pack_nodes * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     const memplan_result made = memplan_plan(&problem, &options, found.data);

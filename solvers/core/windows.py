@@ -49,6 +49,7 @@ class WindowSearch(NamedTuple):
     pool: I64
     offset: I64
     work: int
+    pack_nodes: int  # nodes of exact searches for each buffer where `home` is packed; 0 for a quick packing
     random: I64  # (1,), not 0
     flag: I64  # (1,)
     answer: I64  # (2,)

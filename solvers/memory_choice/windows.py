@@ -29,6 +29,8 @@ _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
+_PACK_NODES = (0, 300)
+"""The nodes of exact searches per buffer, of a packing that is there at once, and of a thorough one."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
 _STEPS_A_UNIT = 4
@@ -90,8 +92,19 @@ class Windows:
         """Pack a choice, or else continue from the search's best plan; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
-        is_packed = self._run(pool, 0)
-        best = self.search.best
+        for nodes in _PACK_NODES:
+            known = (self._pool, self._offset)
+            self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
+            is_better = self._run(pool, 0, nodes) and (
+                (known[0] == ABSENT).any() or self._cost() < self._cost(known[0])
+            )
+            if not is_better:
+                self._pool, self._offset = known
+            elif nodes != _PACK_NODES[-1]:
+                self.offer()
+            if self.search.is_over:
+                break
+        best, is_packed = self.search.best, not (self._pool == ABSENT).any()
         if not is_packed and best is not None:
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
         return is_packed or best is not None
@@ -100,7 +113,7 @@ class Windows:
         """Search windows for a while, and offer a plan that costs less; return False if none was found."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
-        self.is_at_goal = bool((self._prices() <= self._goal).all())
+        self.is_at_goal = bool((self._prices(self._pool) <= self._goal).all())
         return self._cost() < before and self.offer()
 
     def offer(self) -> bool:
@@ -119,23 +132,31 @@ class Windows:
             offset[order] = offsets
         return self.search.offer(column(self._pool.copy()), column(offset), NAME)
 
-    def _run(self, home: I64, steps: int) -> bool:
+    def _run(self, home: I64, steps: int, pack_nodes: int = 0) -> bool:
         """Run the kernel for some steps, and return True if all buffers have a place."""
         answer = np.zeros(2, dtype=np.int64)
         task = core.WindowSearch(
-            self._goal, column(home), self._pool, self._offset, steps, self._random, self.search.flag, answer
+            self._goal,
+            column(home),
+            self._pool,
+            self._offset,
+            steps,
+            pack_nodes,
+            self._random,
+            self.search.flag,
+            answer,
         )
         core.search_windows(self.spaces, Reference(task))
         self.spent += int(answer[1]) // _STEPS_A_UNIT
         return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
-    def _prices(self) -> I64:
+    def _prices(self, pool: I64) -> I64:
         """Return the price of each buffer in its memory, in steps."""
-        return column(self.spaces.table.price[self._pool, np.arange(len(self._pool))])
+        return column(self.spaces.table.price[pool, np.arange(len(pool))])
 
-    def _cost(self) -> int:
-        """Return the cost of the plan in steps."""
-        return int(self._prices().sum())
+    def _cost(self, pool: I64 | None = None) -> int:
+        """Return the cost in steps of the plan, or of other memories."""
+        return int(self._prices(self._pool if pool is None else pool).sum())
 
 
 def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:

@@ -1,4 +1,4 @@
-"""Local clusters with Dask or Ray if installed, a stand-in, and work with known effects."""
+"""Local clusters of Dask or Ray, a stand-in for a cluster, and tasks with known effects."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _PATIENCE_S = 120.0
 
 
 def obstacle(kind: str) -> str | None:
-    """Return why no cluster of a kind can be started here; None if one can."""
+    """Return the reason why a kind of cluster cannot be started here; None if it can."""
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
 class StandIn(ClusterExecutor):
-    """A stand-in for a cluster: two processors of this machine."""
+    """A stand-in for a cluster that has two processors of this machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def _dask() -> Iterator[str]:
     from distributed import LocalCluster
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Dask warns of at its end is no concern of ours
+        warnings.simplefilter("ignore")  # warnings of Dask as it ends are not about memplan
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as workers:
             yield workers.scheduler_address.replace("tcp://", "dask://")
 
@@ -80,7 +80,7 @@ def _ray(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
     try:
         until = time.monotonic() + _PATIENCE_S
-        while not _answers(f"ray://127.0.0.1:{port}"):
+        while not _is_answering(f"ray://127.0.0.1:{port}"):
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < until, "Ray did not start in time"
             time.sleep(0.5)
@@ -91,16 +91,16 @@ def _ray(folder: Path) -> Iterator[str]:
         shutil.rmtree(sessions, ignore_errors=True)
 
 
-def _answers(address: str) -> bool:
+def _is_answering(address: str) -> bool:
     try:
         with executor_on(address):
             return True
-    except OptionError:  # it starts: for a while its port is open, and it refuses
+    except OptionError:  # while it starts, its port is open but it refuses
         return False
 
 
 def end_its_machine(folder: str, times: int) -> int:
-    """Kill the worker that runs this, the first `times` times; then return the number of attempts."""
+    """Kill the worker that runs this task the first `times` times; then return the number of attempts."""
     begun = len(list(Path(folder).iterdir()))
     Path(folder, str(begun)).touch()
     if begun < times:
@@ -110,11 +110,11 @@ def end_its_machine(folder: str, times: int) -> int:
 
 
 def wait_to_be_unwanted(folder: str) -> None:
-    """Run until cancelled, leaving a file at the beginning and another at the end."""
+    """Run until cancelled; write a file at the beginning, and another one at the end."""
     Path(folder, "begun").touch()
     try:
         is_over = is_unwanted()
         while not is_over():
             time.sleep(0.05)
-    finally:  # which Ray comes to by an interrupt
+    finally:  # Ray interrupts the task, so that this runs
         Path(folder, "ended").touch()

@@ -19,7 +19,7 @@ _BURN = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
 def stack(problem: Problem, time_limit_s: float) -> I64:
-    """Put every buffer above the previous one."""
+    """Place every buffer above the previous one."""
     return np.cumsum(problem.buffers.size) - problem.buffers.size
 
 

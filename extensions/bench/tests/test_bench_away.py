@@ -1,4 +1,4 @@
-"""Benchmarks on local clusters of Dask and Ray with two workers each."""
+"""Benchmarks on local clusters of Dask and Ray, each with two workers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wait_for_file(path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_rows_are_those_of_this_machine_and_are_not_run_again(
+def test_a_benchmark_on_a_cluster_has_the_rows_of_a_local_one_and_resumes(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results.jsonl"
@@ -96,7 +96,7 @@ def test_rows_are_those_of_this_machine_and_are_not_run_again(
     assert len(read_results(results)) == 6
 
 
-def test_files_that_the_folder_of_an_instance_lists_are_sent_along(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_listed_facts_about_an_instance_are_sent_to_the_cluster(executor: ClusterExecutor, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n")
     (tmp_path / "two.csv").write_text("id,lower,upper,size\na,0,3,-8\n")
     (tmp_path / "index.json").write_text('[{"file": "one.csv", "peer_peaks": {"x": 28}}, {"file": "two.csv"}]')
@@ -108,20 +108,20 @@ def test_files_that_the_folder_of_an_instance_lists_are_sent_along(executor: Clu
     assert str(wrong.message).startswith(f"{two.instance}: ")
 
 
-def test_work_is_begun_again_where_its_machine_ends(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_a_task_whose_machine_ends_runs_again_on_another_machine(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 1)
     assert future.result(PATIENCE_S) == 2
     assert executor.count_starts(future) == 2
 
 
-def test_work_that_ends_each_machine_is_given_up_and_is_a_row(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_a_task_that_ends_every_machine_becomes_a_failed_row(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
     with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
         future.result(PATIENCE_S)
     assert executor.count_starts(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
 
 
-def test_work_that_is_cancelled_ends_there(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_a_cancelled_task_ends_on_its_machine(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(wait_to_be_unwanted, str(tmp_path))
     wait_for_file(tmp_path / "begun")
     assert future.cancel()
@@ -129,7 +129,7 @@ def test_work_that_is_cancelled_ends_there(executor: ClusterExecutor, tmp_path: 
         wait_for_file(tmp_path / "ended")
 
 
-def test_running_work_ends_with_its_caller(address: str, tmp_path: Path) -> None:
+def test_running_tasks_end_when_their_caller_ends(address: str, tmp_path: Path) -> None:
     with executor_on(address) as executor:
         executor.submit(wait_to_be_unwanted, str(tmp_path))
         wait_for_file(tmp_path / "begun")
@@ -137,7 +137,9 @@ def test_running_work_ends_with_its_caller(address: str, tmp_path: Path) -> None
         wait_for_file(tmp_path / "ended")
 
 
-def test_a_machine_of_another_version_is_named(executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_a_machine_with_another_version_of_memplan(
+    executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     executor.check(str)
     monkeypatch.setattr(clusters, "__version__", "9.9")
     with pytest.raises(OptionError, match=r"^on: machine \S+ has memplan [0-9.]+, and this one is 9\.9$"):
@@ -167,7 +169,7 @@ def test_a_lost_run_becomes_a_row_that_states_the_number_of_attempts() -> None:
     assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "its machine ended in the middle, 4 times")
 
 
-def test_with_auto_a_machine_must_have_all_solvers_that_are_here() -> None:
+def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
     assert away.required_packages(["greedy"]) == ["greedy"]
     assert {"auto", "greedy", "exact"} <= set(away.required_packages(["auto"]))
     assert partial(away.missing_packages, away.required_packages(["auto", "order"]))() == ""
@@ -193,7 +195,7 @@ def test_an_address_without_a_cluster_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dask", "ray"])
-def test_something_else_at_the_address_is_refused(kind: str) -> None:
+def test_an_address_at_which_another_program_answers_is_refused(kind: str) -> None:
     if (reason := obstacle(kind)) is not None:
         pytest.skip(reason)
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -34,7 +34,7 @@ def measure_planner(
         if ":" in planner or planner == "greedy"
         else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
     )
-    # Cold, because a warm-up would let these planners sleep, fail or crash before the start.
+    # Without a warm-up, in which these planners would already sleep, fail or crash before the start.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
 
@@ -54,14 +54,14 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stack_result: 
 
 
 @pytest.mark.parametrize("planner", ["offset_list", "offset_map"])
-def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stack_result: Result) -> None:
+def test_planners_may_answer_with_lists_and_mappings_of_offsets(planner: str, stack_result: Result) -> None:
     result = measure_planner(planner)
     assert (result.outcome, result.peak) == ("plan", stack_result.peak)
 
 
-def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
-    # Room for two of three buffers that can be exchanged, so that none lies below one before it: the first two share
-    # bytes, or the last two, or all three.
+def test_a_run_for_several_plans_reports_their_number_and_costs(tmp_path: Path) -> None:
+    # The pool has room for two of three equal buffers, so that the first two share bytes, or the last two, or all
+    # three; plans that only exchange equal buffers do not count.
     rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
     reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
     problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
@@ -126,13 +126,13 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
         ("no_such_module:plan", "skipped", "solver: no_such_module:plan needs no_such_module, which is not installed"),
     ],
 )
-def test_a_failure_becomes_a_row(planner: str, outcome: str, message: str) -> None:
+def test_a_failing_planner_becomes_a_row_with_the_reason(planner: str, outcome: str, message: str) -> None:
     result = measure_planner(planner)
     assert result.outcome == outcome
     assert message in (result.message or "")
 
 
-def test_output_printed_by_a_planner_is_no_answer(stack_result: Result) -> None:
+def test_output_printed_by_a_planner_does_not_disturb_its_result(stack_result: Result) -> None:
     assert measure_planner("chatter").peak == stack_result.peak
 
 
@@ -144,7 +144,7 @@ def test_an_instance_that_cannot_be_read_becomes_a_row(tmp_path: Path) -> None:
     assert (result.message or "").startswith(f"{file}: ")
 
 
-def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
+def test_a_run_of_a_memplan_solver_has_a_curve_of_its_progress() -> None:
     result = measure_planner("greedy")
     assert (result.outcome, result.solver) == ("plan", "greedy")
     assert result.curve
@@ -186,7 +186,9 @@ def test_a_named_solver_that_raises_has_failed(
 ) -> None:
     monkeypatch.setitem(registry.BY_NAME, "cbc", replace(false_claims.row(function), name="cbc"))
     first = registry.BY_NAME["greedy"]
-    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(first, can=frozenset()))  # which is not to find it first
+    monkeypatch.setitem(
+        registry.BY_NAME, "greedy", replace(first, can=frozenset())
+    )  # so that greedy cannot find the plan first
     file = tmp_path / "ring.json"
     file.write_text(FEATURES["a ring of conflicts"].model_dump_json(exclude_defaults=True))
     parent = ScriptedParent(BenchTask(str(file), "cbc", 1, 5.0, 2**40, is_warm=False))

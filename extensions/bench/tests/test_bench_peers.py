@@ -42,7 +42,9 @@ PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
         ({"buffers": [PLAIN], "objective": "fit"}, "an objective other than the peak"),
     ],
 )
-def test_rules_that_a_peer_cannot_express_are_named(problem: dict[str, object], feature: str) -> None:
+def test_a_peer_refuses_a_problem_and_names_the_features_it_cannot_express(
+    problem: dict[str, object], feature: str
+) -> None:
     with pytest.raises(OptionError) as caught:
         granule(Problem.model_validate(problem))
     assert caught.value.sentences == (f"solver: peers cannot express {feature}",)
@@ -53,7 +55,7 @@ def test_the_granule_is_a_multiple_of_the_alignments_of_buffers_and_pool() -> No
     assert granule(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]})) == 60
 
 
-def test_any_function_can_be_a_peer() -> None:
+def test_any_importable_function_can_be_measured_as_a_peer() -> None:
     peer = find("memplan.extensions.bench.tests.planners_to_measure:stack")
     assert peer is not None
     assert peer.is_installed
@@ -61,7 +63,7 @@ def test_any_function_can_be_a_peer() -> None:
     assert find("nobody") is None
 
 
-def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
+def test_the_name_of_a_reference_planner_is_not_a_peer() -> None:
     solver = "reference:executorch-naive"
     assert find(solver) is None
     planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
@@ -91,7 +93,7 @@ GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
 
 
 @pytest.mark.parametrize("name", ORDERERS)
-def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
+def test_every_orderer_returns_valid_orders(name: str) -> None:
     for seed in range(6):
         graph = random_graph(random.Random(seed), 7)
         facts = ORDERERS[name](graph, 5.0)
@@ -99,13 +101,13 @@ def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
         assert facts["peak"] >= min_peak(graph)
 
 
-def test_invalid_orders_are_reported() -> None:
+def test_judge_order_reports_an_invalid_order() -> None:
     graph = OperationGraph.model_validate({"size": [1, 1], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]})
     assert judge_order(graph, (1, 0))["outcome"] == "invalid"
 
 
 @pytest.mark.slow
-def test_a_graph_is_measured_in_a_process_of_its_own() -> None:
+def test_a_graph_is_ordered_and_measured_in_a_separate_process() -> None:
     (job,) = jobs([str(GRAPHS / "torch_resnet18_b1_sgd.json")], ["order"], [1], 20.0, 2**33)
     result = measure(job)
     assert (result.outcome, result.status, result.peak) == ("plan", "optimal", 40309764)

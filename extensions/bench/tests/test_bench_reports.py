@@ -1,4 +1,4 @@
-"""Reports of benchmarks, and comparisons of two."""
+"""Reports of benchmarks, and comparisons of two result files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_unsolved_run_counts_twice_its_limit() -> None:
     assert (theirs.runs, theirs.plans, theirs.solved) == (4, 3, 1)
 
 
-def test_plans_that_an_engine_only_took_over_are_counted_apart() -> None:
+def test_plans_that_an_engine_took_over_from_greedy_do_not_count_as_its_own() -> None:
     runs = [
         row("cp-sat", "a", k, peak=100, wall_time_s=1.0, found_by=by) for k, by in enumerate(("greedy:end", "cp-sat"))
     ]
@@ -57,7 +57,7 @@ def test_plans_that_an_engine_only_took_over_are_counted_apart() -> None:
     assert (line.plans, line.own) == (2, 1)
 
 
-def test_means_are_over_the_instances_that_every_solver_planned() -> None:
+def test_means_of_solvers_only_use_instances_that_every_solver_planned() -> None:
     summary = Summary(ROWS)
     assert summary.shared_instances() == ["a", "b"]
     ours = next(line for line in summary.lines() if line.solver == "ours")
@@ -65,7 +65,7 @@ def test_means_are_over_the_instances_that_every_solver_planned() -> None:
     assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
 
 
-def test_skipped_runs_count_nowhere_and_are_named() -> None:
+def test_skipped_runs_do_not_count_and_are_named() -> None:
     skipped = row("theirs", "d", outcome="skipped", message="not installed")
     assert Summary([*ROWS, skipped]).lines() == Summary(ROWS).lines()
     assert "skipped: theirs on d, seed 1: not installed" in text_report(Summary([*ROWS, skipped]))
@@ -87,12 +87,12 @@ def test_a_best_plan_for_several_pools_may_be_above_the_bound_of_their_sum() -> 
     assert summary.false_claims() == []
 
 
-def test_infeasible_is_a_false_claim_where_another_has_a_plan() -> None:
+def test_the_status_infeasible_is_a_false_claim_if_another_run_has_a_plan() -> None:
     liar = row("liar", "a", outcome="none", status="infeasible", wall_time_s=0.1)
     assert Summary([*ROWS, liar]).false_claims() == [liar]
 
 
-def test_the_mean_of_no_values_is_absent() -> None:
+def test_the_geometric_mean_of_no_values_is_none() -> None:
     assert geometric_mean([None]) is None
     assert geometric_mean([2.0, None, 8.0]) == pytest.approx(4.0)
 
@@ -130,7 +130,7 @@ def changed_rows(**facts: object) -> list[Result]:
     return [result.model_copy(update=facts) if result.instance == "b" else result for result in OLD]
 
 
-def test_the_same_results_are_compared_in_silence() -> None:
+def test_comparing_equal_results_reports_no_change() -> None:
     comparison = compare(OLD, OLD)
     assert (comparison.compared, comparison.regressions, comparison.improvements, comparison.notes) == (3, (), (), ())
 
@@ -164,7 +164,7 @@ def test_one_bad_seed_of_three_does_not_move_the_median() -> None:
     assert compare(OLD, unlucky).regressions == ()
 
 
-def test_a_slower_machine_is_not_blamed_on_the_solver() -> None:
+def test_a_slowdown_that_peers_share_is_no_regression() -> None:
     slower = [result.model_copy(update={"cpu_time_s": 2.0}) for result in OLD]
     peer = result_row("supermalloc", cpu_time_s=1.0)
     assert compare(OLD, slower).regressions != ()
@@ -173,7 +173,7 @@ def test_a_slower_machine_is_not_blamed_on_the_solver() -> None:
     assert "the peers take 2.00 times the CPU time" in comparison.notes[0]
 
 
-def test_short_times_are_not_compared() -> None:
+def test_changes_of_very_short_times_are_ignored() -> None:
     short = [result.model_copy(update={"cpu_time_s": 0.0001}) for result in OLD]
     assert compare(short, [result.model_copy(update={"cpu_time_s": 0.0009}) for result in OLD]).regressions == ()
 
@@ -183,6 +183,6 @@ def test_runs_in_only_one_file_are_noted() -> None:
     assert comparison.notes == ("only in the old file: auto on a (10 s)", "only in the new file: auto on d (10 s)")
 
 
-def test_files_with_nothing_in_common_are_refused() -> None:
+def test_comparing_files_without_common_runs_is_refused() -> None:
     with pytest.raises(OptionError, match="compare: the two files must have"):
         compare(OLD, [result_row("cbc")])

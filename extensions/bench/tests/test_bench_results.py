@@ -1,4 +1,4 @@
-"""The instances of a benchmark, and its rows in files."""
+"""The instances of a benchmark, and its rows in result files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(solver: str = "greedy", instance: str = "a.csv", seed: int = 1) -> Bench
     return BenchTask(instance, solver, seed, 1.0, 2**32)
 
 
-def test_rows_are_read_as_they_were_written_and_at_once(tmp_path: Path) -> None:
+def test_a_written_row_can_be_read_at_once_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
     rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
@@ -37,7 +37,7 @@ def test_rows_are_read_as_they_were_written_and_at_once(tmp_path: Path) -> None:
         assert read_results(path) == rows
 
 
-def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
+def test_a_run_whose_row_was_cut_off_is_repeated(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     whole, cut = (result(seed=seed).model_dump_json() for seed in (1, 2))
     path.write_text(f"{whole}\n{cut[:40]}")
@@ -67,7 +67,7 @@ def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
         ("not JSON", "must be JSON"),
     ],
 )
-def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, line: str, message: str) -> None:
+def test_a_file_with_other_contents_is_refused_and_not_changed(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"{result().model_dump_json()}\n{line}\n")
     with pytest.raises(FormatError) as caught, open_for_appending(path):
@@ -103,7 +103,7 @@ T = TypeVar("T")
 
 
 class Lazy(Executor):
-    """An executor that runs its first task and delays the rest."""
+    """An executor that runs its first task at once and never starts the others."""
 
     def __init__(self) -> None:
         self.futures: list[Future[Any]] = []
@@ -116,7 +116,7 @@ class Lazy(Executor):
         return future
 
 
-def test_runs_go_to_the_executor_that_is_given_and_stop_with_their_reader() -> None:
+def test_run_starts_no_further_job_after_its_reader_stops() -> None:
     executor = Lazy()
     wanted = [job(seed=seed) for seed in (1, 2, 3, 4)]
     rows = run(wanted, lambda task: executor.submit(measure, task), lambda: 3)
@@ -137,11 +137,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_stands_for_its_files_in_order(folder: Path) -> None:
+def test_a_folder_is_a_suite_of_its_files_in_order(folder: Path) -> None:
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
-def test_a_listing_tells_peaks_and_pools(folder: Path) -> None:
+def test_a_listing_gives_known_peaks_and_pools_of_files(folder: Path) -> None:
     (folder / "index.json").write_text(
         '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'
         ' {"file": "two.csv", "peer_peaks": {"x": 28}, "pools": [{"name": "fast", "size": 16}, {"name": "slow"}]}]'
@@ -168,7 +168,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         instances(str(tmp_path))
 
 
-def test_a_wrong_file_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_problem_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("id,lower,upper,size\na,0,3,-8\n")
     with pytest.raises(InputError) as caught:

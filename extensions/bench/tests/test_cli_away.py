@@ -1,4 +1,4 @@
-"""Commands on many files on a cluster: a stand-in, and Dask if installed."""
+"""Commands on many files on a cluster: a stand-in, and Dask if it is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDRESS = "dask://127.0.0.1:8786"
 
 
 class Machine(StandIn):
-    """A stand-in cluster that counts the lines of each share, and loses its machine in the first shares."""
+    """A stand-in for a cluster that counts the lines of each share, and is lost during the first `n_lost` shares."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def outputs(folder: Path) -> dict[str, Any]:
-    """Return the contents of a folder's files, without elapsed times."""
+    """Return the contents of a folder's files, without measured times."""
     found = {file.name: json.loads(file.read_text()) for file in sorted(folder.iterdir())}
     for value in found.values():
         value.pop("wall_time_s", None)
@@ -63,7 +63,7 @@ def outputs(folder: Path) -> dict[str, Any]:
     [["plan", *PROBLEMS, *WHOLE], ["sweep", *PROBLEMS, "--size", "16:48:16", "--time-limit", "10"]],
     ids=["plan", "sweep"],
 )
-def test_files_written_there_are_those_written_here(
+def test_a_cluster_writes_the_same_files_as_this_machine(
     command: list[str], machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
@@ -98,7 +98,9 @@ def test_two_files_of_one_name_and_one_that_is_wrong(
     assert outputs(tmp_path / "plans2") == outputs(tmp_path / "plans0")
 
 
-def test_checks_of_a_folder_are_one_report(machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_folder_on_a_cluster_prints_one_report(
+    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     for path in PROBLEMS[:2]:
@@ -136,7 +138,7 @@ def test_a_lost_machine_affects_its_own_files_only(
         (["-", PROBLEMS[0], "-o", "FOLDER/"], "files: must be on a disk with --on"),
     ],
 )
-def test_input_that_cannot_go_to_a_cluster_is_refused(
+def test_standard_input_and_a_server_are_refused_with_a_cluster(
     arguments: list[str], message: str, machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.replace("FOLDER", str(tmp_path)) for word in arguments]
@@ -145,14 +147,14 @@ def test_input_that_cannot_go_to_a_cluster_is_refused(
     assert machine.sizes == []
 
 
-def test_several_files_need_a_folder(capfd: pytest.CaptureFixture[str]) -> None:
+def test_several_files_on_a_cluster_require_an_output_folder(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", *PROBLEMS[:2], "--size", "16:48:16"]) == 2
     assert "output: must be a folder for several files" in capfd.readouterr().err
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_dask_writes_the_same_files(tmp_path: Path) -> None:
+def test_dask_writes_the_same_files_as_this_machine(tmp_path: Path) -> None:
     if (reason := obstacle("dask")) is not None:
         pytest.skip(reason)
     with cluster("dask", tmp_path) as address:

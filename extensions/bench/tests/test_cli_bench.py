@@ -1,4 +1,4 @@
-"""`memplan bench`, charts and headlines of reports."""
+"""The command `memplan bench`, and the charts and headlines of reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row(**facts: object) -> str:
     return Result.model_validate({**given, "status": "feasible", "lower_bound": 90, **facts}).model_dump_json() + "\n"
 
 
-def test_rows_go_to_standard_output_and_the_report_to_people(capfd: pytest.CaptureFixture[str]) -> None:
+def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", SUITE, *QUICK]) == 0
     out, err = capfd.readouterr()
     assert [json.loads(line)["instance"] for line in out.splitlines()] == [SUITE]
@@ -50,7 +50,7 @@ def test_an_interrupted_benchmark_resumes_where_it_stopped(tmp_path: Path, capfd
     assert re.search(r"greedy +2 +2 ", err)
 
 
-def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
+def test_an_interrupt_ends_running_jobs_and_keeps_finished_rows(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     endless = "memplan.extensions.bench.tests.planners_to_measure:run_forever"
     command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
@@ -63,7 +63,7 @@ def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
     assert [result.solver for result in read_results(results)] == ["greedy"]
 
 
-def test_a_plan_that_breaks_a_rule_ends_with_status_3(tmp_path: Path) -> None:
+def test_memplan_bench_exits_with_status_3_for_an_invalid_plan(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     results.write_text(row() + row(seed=2, outcome="invalid", peak=None, message="1 violations"))
     assert main(["bench", "-o", str(results)]) == 3
@@ -125,7 +125,7 @@ def test_a_headline_states_the_cost_with_its_bound_before_the_peak() -> None:
     assert headline(plan) == asked
 
 
-def test_a_headline_says_why_there_is_no_plan() -> None:
+def test_a_headline_gives_the_reason_if_there_is_no_plan() -> None:
     assert headline(Plan(status="unknown", stop_reason="time_limit")) == "unknown: time_limit"
 
 

@@ -43,7 +43,7 @@ def overlap(a: Rectangle, b: Rectangle) -> bool:
 
 
 @given(st.integers(1, 30), st.sampled_from([guillotine, pinwheel]), seeds)
-def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: Cut, seed: int) -> None:
+def test_pieces_of_a_dissected_rectangle_fill_it_without_overlap(n: int, cut: Cut, seed: int) -> None:
     whole = Rectangle(0, 60, 0, 64)
     pieces = dissect(n, whole, cut, np.random.default_rng(seed))
     assert len(pieces) == n
@@ -53,7 +53,7 @@ def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: Cut, seed: in
 
 
 @given(st.integers(1, 60), kinds, seeds)
-def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -> None:
+def test_a_perfect_problem_fills_its_height_at_every_time(n: int, kind: str, seed: int) -> None:
     problem = perfect_problem(seed, n, kind)
     instance = compile_problem(problem)
     assert len(problem.buffers) == n
@@ -61,7 +61,7 @@ def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -
 
 
 @pytest.mark.parametrize(("by", "buffers"), [("removal", 95), ("shrinking", 100)])
-def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
+def test_slack_shrinks_or_removes_buffers_of_a_perfect_problem(by: str, buffers: int) -> None:
     full = perfect_problem(1, 100, "pinwheel", by=by).buffers
     loose = perfect_problem(1, 100, "pinwheel", slack=5.0, by=by).buffers
     assert len(loose) == buffers
@@ -70,7 +70,7 @@ def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
 
 
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
-def test_a_tight_problem_is_full_at_every_time(n: int, height: int, live: int, seed: int) -> None:
+def test_a_tight_problem_fills_its_height_at_every_time(n: int, height: int, live: int, seed: int) -> None:
     instance = compile_problem(draw_tight_problem(seed, n, height, min(live, height)))
     assert set((instance.load() * instance.unit).tolist()) == {height}
 
@@ -96,7 +96,7 @@ def test_equal_seeds_give_equal_problems_and_other_seeds_other_problems(name: st
     assert first != other
 
 
-def test_a_problem_mirrored_twice_is_the_problem() -> None:
+def test_mirroring_time_twice_returns_the_same_problem() -> None:
     rows = [
         Buffer(id=1, size=8, start=-(2**63), end=2**63 - 1),
         Buffer(id=2, size=8, lifetimes=((0, 2), (5, 6))),

@@ -1,6 +1,6 @@
-"""Operations with access maps: tensors are rows x columns of pixels, and operations read ranges of them.
+"""Graphs of operations with access maps: tensors are rows x columns of pixels, and operations read ranges of them.
 
-A tensor lies row by row, each row pixel by pixel; a pixel has all channels of one place. Operations are in run order.
+Tensors are stored row by row, and rows pixel by pixel, with all channels. Operations are in execution order.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Channels = Literal["all", "same"]
 AXES = (0, 1)
 MOST_BYTES = 2**42
 MOST_MACS = 2**43
-"""The limits of a graph, so that 2^20 steps can be counted in 64 bits."""
+"""The most bytes and multiplications of a graph, so that totals over 2^20 steps fit into 64 bits."""
 
 
 class Window(NamedTuple):
-    """Output [a, b) reads input [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1).
+    """One axis of an access map; the input range of output that consists of padding alone is empty.
 
-    The range is cut to the input's size; it may be empty, where an output is made of padding alone.
+    Output [a, b) reads input [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1).
     """
 
     scale: int = 1
@@ -33,7 +33,7 @@ class Window(NamedTuple):
     high: int = 0
 
     def source(self, first: int, end: int, size: int) -> tuple[int, int]:
-        """Return the input range, within `size`, that output [first, end) reads; (0, 0) for none."""
+        """Return the input range, clipped to `size`, that output [first, end) reads; (0, 0) if it reads nothing."""
         used = self.meaningful_range(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
@@ -43,27 +43,27 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def reach(self, first: int, end: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, ignoring borders; it may begin below 0."""
+        """Return the input range that output [first, end) reads, not clipped to the input: it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def meaningful_range(self, size: int) -> tuple[int, int]:
-        """Return the output range that reads anything but padding of an input of `size`."""
+        """Return the output range that reads at least one element of an input of `size` elements, not padding alone."""
         if self.scale == 0:
             return 0, MOST
         return -(self.high // self.scale), (size * self.divisor - 1 - self.low) // self.scale + 1
 
 
 SAME = Window()
-"""The map in which output row y reads input row y."""
+"""The access map of element-wise operations: output row y reads input row y."""
 
 
 def whole_axis_window(size: int) -> Window:
-    """Return the map of an output of which any part reads a whole axis."""
+    """Return the map in which each part of the output reads the whole axis, of `size` elements."""
     return Window(0, 1, 0, size - 1)
 
 
 def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a convolution or pool with `before` rows of padding."""
+    """Return the map of a convolution or pooling window along an axis that has `before` rows of padding in front."""
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
 
@@ -74,53 +74,53 @@ def transposed_window(kernel: int, stride: int, dilation: int, before: int) -> W
 
 
 def shift_window(offset: int, step: int = 1) -> Window:
-    """Return the map of a slice: output row y is input row offset + step * y; a pad or concat has offsets below 0."""
+    """Return the map in which output row y reads row offset + step * y: a slice, or a pad or concat if offset < 0."""
     return Window(step, 1, offset, offset)
 
 
 def resize_window(size: int, out: int) -> Window:
-    """Return the map of a resize from row floor(y * size / out)."""
+    """Return the map of a nearest-neighbour resize of `size` rows to `out`, reading row floor(y * size / out)."""
     return Window(size, out, 0, 0)
 
 
 def nearest_centred(size: int, out: int) -> Window:
-    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, with any tie rule."""
-    # Either rounding of (2y + 1) * size / (2 * out) - 1/2: the hull of floor and ceil, cut where they agree.
+    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, for either tie-breaking rule."""
+    # A tie of (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so the window contains both rows.
     return Window(2 * size, 2 * out, size - 1, size)
 
 
 def linear(size: int, out: int) -> Window:
-    """Return the map of a linear resize with half-pixel centres, clamped at the borders."""
+    """Return the map of a linear resize of `size` rows to `out` with half-pixel centres, clamped at the borders."""
     return Window(2 * size, 2 * out, size - out, size + out)
 
 
 def linear_corners(size: int, out: int) -> Window:
-    """Return the map of a linear resize with aligned corners."""
+    """Return the map of a linear resize of `size` rows to `out` with aligned corners."""
     if out == 1:
         return Window(0, 1, 0, 0)
     return Window(size - 1, out - 1, 0, out - 1)
 
 
 def linear_asymmetric(size: int, out: int) -> Window:
-    """Return the map of a linear resize that maps row y to y * size / out."""
+    """Return the map of a linear resize in which output row y is interpolated at input position y * size / out."""
     return Window(size, out, 0, out)
 
 
 def blocks(factor: int) -> Window:
-    """Return the map of depth-to-space: each input row becomes `factor` output rows."""
+    """Return the map of depth-to-space, in which each input row becomes `factor` output rows."""
     return Window(1, factor, 0, 0)
 
 
 def gather_window(factor: int) -> Window:
-    """Return the map of space-to-depth: `factor` input rows become one output row."""
+    """Return the map of space-to-depth, in which `factor` input rows become one output row."""
     return Window(factor, 1, 0, factor - 1)
 
 
 @dataclass(frozen=True)
 class PixelTensor:
-    """A tensor of rows x columns of pixels; `bytes` is the size of the whole if that is larger.
+    """A tensor as rows x columns of pixels of `pixel` bytes; `bytes_` is its size where it differs from the product.
 
-    A pixel has `channels` of equally many bytes each; 0 where that is not known.
+    A pixel has `channels` of equal size; 0 if their number is unknown.
     """
 
     rows: int
@@ -132,20 +132,20 @@ class PixelTensor:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the whole tensor."""
+        """The size of the whole tensor in bytes."""
         return self.rows * self.columns * self.pixel if self.bytes_ is None else self.bytes_
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The sizes of the two axes."""
+        """The numbers of rows and of columns."""
         return self.rows, self.columns
 
 
 @dataclass(frozen=True)
 class Read:
-    """A tensor that an operation reads, with an access map for each axis.
+    """An input of an operation, with an access map for rows and one for columns.
 
-    For a range of the channels of its output an operation reads the `same` channels, or `all` of them.
+    For some channels of its output, the operation reads either the `same` channels of this input, or `all` of them.
     """
 
     tensor: int
@@ -155,20 +155,20 @@ class Read:
 
     @property
     def windows(self) -> tuple[Window, Window]:
-        """The access maps of rows and columns."""
+        """The access maps of the rows and of the columns, in this order."""
         return self.rows, self.columns
 
 
 @dataclass(frozen=True)
 class AccessOperation:
-    """An operation: its inputs, its output, and its cost.
+    """An operation with its inputs, its outputs, its cost, and its role.
 
     A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
-    bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
-    of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
-    each run reads, `work` the bytes that it needs in addition to its tensors. `partial` are the bytes of sums in which
-    it may be accumulated over ranges of its input channels; 0 if it must not. Operations of different labels do not run
-    together. `alternatives` are other ways to compute all of it: the multiplications and the work of each.
+    bytes, and may only end a region. A `barrier` runs as a whole; `reason` says why. `macs` are multiplications, for a
+    pixel of the output if striped, else for all of it. Each run reads `weights` bytes of constants, and needs `work`
+    bytes besides its tensors. `partial` are the bytes of accumulators if it may be summed over ranges of its input
+    channels, else 0. Operations of different labels do not run together. `alternatives` are other ways to compute all
+    of it: the multiplications and the work of each.
     """
 
     kind: str
@@ -187,7 +187,7 @@ class AccessOperation:
 
     @property
     def min_work(self) -> int:
-        """The least bytes of work over all ways to compute it."""
+        """The fewest bytes of working memory among all ways to compute the operation."""
         return min((self.work, *(work for _, work in self.alternatives)))
 
 
@@ -195,9 +195,9 @@ class AccessOperation:
 class AccessGraph:
     """Tensors and operations in execution order; `kept` tensors are alive to the end.
 
-    Where operations run again, or are left out, `origins` and `tensor_origins` name the operation and the tensor of the
-    graph that was given for each of these; empty where each is itself. Where each run of an operation has a price of
-    its own, the graph `is_coarse`: no region is cut along channels, or in parts of a row or a column.
+    In a graph derived from another one, where operations run again or are left out, `origins` and `tensor_origins` give
+    the original operation and tensor of each; empty if nothing changed. In a graph that `is_coarse`, because each run
+    of an operation costs extra, regions are cut neither along channels nor into parts of a row or column.
     """
 
     tensors: tuple[PixelTensor, ...]
@@ -222,7 +222,7 @@ class AccessGraph:
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the operation that makes it first; None for an input."""
+        """For each tensor, the position of the first operation that makes it; None for an input."""
         makers: list[int | None] = [None] * len(self.tensors)
         for position, row in enumerate(self.operations):
             for tensor in row.outputs:
@@ -232,7 +232,7 @@ class AccessGraph:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor, the operations that read it, ascending."""
+        """For each tensor, the positions of the operations that read it, ascending."""
         readers: list[dict[int, None]] = [{} for _ in self.tensors]
         for position, row in enumerate(self.operations):
             for read in row.reads:
@@ -241,9 +241,9 @@ class AccessGraph:
 
     @cached_property
     def last_users(self) -> tuple[int, ...]:
-        """For each tensor, the last operation that uses it; for a kept tensor, the number of operations.
+        """For each tensor, the position of the last operation that reads or makes it.
 
-        -1 for an input that nothing reads.
+        The number of operations for a kept tensor, and -1 for an input that no operation reads.
         """
         last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
@@ -255,19 +255,19 @@ class AccessGraph:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The tensors that no operation makes but some use or keep."""
+        """The tensors that no operation makes, and that are read or kept."""
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last_users[t] >= 0)
 
     def origin(self, position: int) -> int:
-        """Return the corresponding operation of the original graph."""
+        """Return the position of the original graph's operation from which an operation of this graph comes."""
         return self.origins[position] if self.origins else position
 
     def tensor_origin(self, tensor: int) -> int:
-        """Return the corresponding tensor of the original graph."""
+        """Return the tensor of the original graph from which a tensor of this graph comes."""
         return self.tensor_origins[tensor] if self.tensor_origins else tensor
 
     def macs_of(self, position: int) -> int:
-        """Return the multiplications of an operation that runs whole."""
+        """Return the multiplications of one operation that runs once as a whole."""
         row = self.operations[position]
         if row.role != "striped":
             return row.macs
@@ -275,12 +275,12 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def way(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and work bytes of a whole operation, in one of its ways."""
+        """Return the multiplications and work bytes of a whole operation: by itself (way 0) or its k-th alternative."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def choose_way(self, position: int, number: int) -> AccessGraph:
-        """Return the graph with one operation computed in another way; multiplications per pixel are rounded up."""
+        """Return the graph with one operation computed by way `number`; multiplications per pixel are rounded up."""
         if not number:
             return self
         (macs, work), rows = self.way(position, number), list(self.operations)
@@ -289,7 +289,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Return the multiplications of a whole operation in the units of `macs`: per pixel if it is striped."""
+        """Convert the multiplications of a whole operation to its unit of `macs`: per output pixel if it is striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]
@@ -297,18 +297,18 @@ class AccessGraph:
 
     @property
     def macs(self) -> int:
-        """The multiplications of all operations, run layer by layer."""
+        """The multiplications of all operations, each run once as a whole."""
         return sum(map(self.macs_of, range(len(self.operations))))
 
 
 def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor along which a region ending with an operation is cut: its output, or a sum's input."""
+    """Return the tensor along which a region ending with an operation is cut: its output, or the input of a sum."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation as a barrier, which runs whole; `reason` applies unless it is one already."""
+    """Return an operation turned into a barrier, with `reason` as its reason unless it is a barrier already."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -321,12 +321,12 @@ def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperatio
 
 
 def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
-    """Return the bytes of a pixel whose channels are padded to a multiple of `brick`."""
+    """Return the bytes of a pixel whose channels, of `element_bits` bits each, are padded to a multiple of `brick`."""
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
 def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph with its operations in another order; `origins` maps each to the original graph."""
+    """Return the graph with its operations in another order; `origins` maps each one to the original graph."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),
@@ -336,24 +336,24 @@ def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph with second passes: operations that run again just before the late operation of each pass.
+    """Return the graph in which some operations run a second time: `passes` maps a late operation to them.
 
-    The late operation and later ones read the new copies. Repeated operations must be striped and run before it.
-    `origins` and `tensor_origins` map operations and tensors to the original graph.
+    They run again just before the late one, which reads the new copies, as all later operations do. They must be
+    striped and precede it. `origins` and `tensor_origins` map operations and tensors to the original graph.
     """
     tensors, operations = list(graph.tensors), list[AccessOperation]()
     tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()
     newest = dict[int, int]()
     for late, operation in enumerate(graph.operations):
         for v in sorted(passes.get(late, ())):
-            row = _reading(graph.operations[v], newest)
+            row = _read_newest_copies(graph.operations[v], newest)
             (made,) = row.outputs
             newest[made] = len(tensors)
             tensors.append(replace(graph.tensors[made], name=f"{graph.tensors[made].name}, again"))
             tensor_origins.append(graph.tensor_origin(made))
             operations.append(replace(row, outputs=(newest[made],)))
             origins.append(graph.origin(v))
-        operations.append(_reading(operation, newest))
+        operations.append(_read_newest_copies(operation, newest))
         origins.append(graph.origin(late))
     return replace(
         graph,
@@ -364,8 +364,8 @@ def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]])
     )
 
 
-def _reading(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
-    """Return an operation that reads the newest copies of its tensors."""
+def _read_newest_copies(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
+    """Return an operation with each tensor that it reads replaced by the newest copy, if there is one."""
     if all(read.tensor not in newest for read in row.reads):
         return row
     reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)

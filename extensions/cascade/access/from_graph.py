@@ -1,4 +1,4 @@
-"""Access maps for a graph of operations, derived from kinds, attributes and shapes."""
+"""Access maps of a graph of operations, derived from kinds, attributes and shapes."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from memplan.extensions.networks.operations.graph import GraphOperation, Operati
 from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
 
 SUM_BYTES = 4
-"""The bytes of an accumulator for each channel, for elements of at most four bytes."""
+"""The bytes of the accumulator of one channel, unless an element is larger."""
 
 
 def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
-    """Return the access maps of a graph in its given order.
+    """Return a graph of operations, in its given order, with access maps; an operation of unknown maps is a barrier.
 
-    An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
+    The channels of each pixel are padded to a multiple of `brick`.
     """
-    return _Reading(graph, brick).run()
+    return _GraphConversion(graph, brick).run()
 
 
-class _Reading:
-    """The conversion of a graph, operation by operation."""
+class _GraphConversion:
+    """The conversion of one graph of operations, operation by operation."""
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
         self.graph, self.brick = graph, brick
@@ -57,19 +57,19 @@ class _Reading:
         self.rewritten = {tensor for tensor, count in writers.items() if count > 1} | set(graph.given)
 
     def run(self) -> AccessGraph:
-        tensors = tuple(map(self._tensor, range(len(self.graph.size))))
+        tensors = tuple(map(self._pixel_tensor, range(len(self.graph.size))))
         operations = tuple(
-            replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
+            replace(self._convert(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
         )
         results = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
-        access = AccessGraph(tensors, operations, results, self.graph.name or "", layout=self._layout(tensors))
+        access = AccessGraph(tensors, operations, results, self.graph.name or "", layout=self._common_layout(tensors))
         if not any(row.alternatives for row in self.graph.ops):
             return access
         rows = zip(range(len(operations)), self.graph.ops, strict=True)
         return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
     def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return an operation with its alternatives. Their costs count as multiplications, and so does its own cost."""
+        """Return operation v with its alternatives; the costs that the graph gives count as multiplications."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -79,32 +79,33 @@ class _Reading:
         ways = tuple((whole if way.cost is None else way.cost, way.work) for way in row.alternatives)
         return replace(own, alternatives=ways)
 
-    def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout that all images share, or that there are batches or several layouts."""
-        images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
-        if any((self._shape(t) or (1,))[0] > 1 for t in images):
+    def _common_layout(self, tensors: tuple[PixelTensor, ...]) -> str:
+        """Return the layout that all images share, or the words `batches` or `several layouts`."""
+        images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
+        if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        # A tensor without channels is equal in every layout.
+        # A tensor without channels has the same bytes in every layout.
         families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
-    def _bits(self, tensor: int) -> int:
+    def _element_bits(self, tensor: int) -> int:
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
         return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
 
-    def _shape(self, tensor: int) -> tuple[int, ...] | None:
+    def _shape_of(self, tensor: int) -> tuple[int, ...] | None:
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
-    def _tensor(self, tensor: int) -> PixelTensor:
+    def _pixel_tensor(self, tensor: int) -> PixelTensor:
+        """Return a tensor as pixels; as one single pixel if rows and columns are unknown or contradict its size."""
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
-        shape = self._shape(tensor)
+        shape = self._shape_of(tensor)
         seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layouts[tensor])
         if seen is None:
             return PixelTensor(1, 1, size, name)
-        pixel = pixel_bytes(seen.channels, self.brick, self._bits(tensor) * seen.batch)
+        pixel = pixel_bytes(seen.channels, self.brick, self._element_bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
-        # Importers round sizes up to an alignment, which is an option here.
+        # The size may exceed the pixels, as importers round sizes up to an alignment.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
         if not exact:
             return PixelTensor(1, 1, size, name)
@@ -112,12 +113,13 @@ class _Reading:
         is_even = seen.batch == 1 and pixel % max(1, channels) == 0
         return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
 
-    def _operation(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
+    def _convert(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
+        """Return an operation with its access maps; as a barrier with the reason if its maps are unknown."""
         read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
         weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
         name, kind = row.name or "", row.kind or ""
         try:
-            facts = self._facts(row, read, tensors)
+            facts = self._facts_of_operation(row, read, tensors)
             maps = access_of(facts)
             if len(maps.windows) < len(read):
                 raise UnknownAccess(
@@ -134,10 +136,10 @@ class _Reading:
             return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
         out = tensors[row.outputs[0]]
         reads = tuple(
-            Read(row.inputs[k], *maps.windows[i], _channels(maps, tensors[row.inputs[k]], out))
+            Read(row.inputs[k], *maps.windows[i], _channel_dependence(maps, tensors[row.inputs[k]], out))
             for i, k in enumerate(read)
         )
-        each = max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
+        each = max(SUM_BYTES, self._element_bits(row.outputs[0]) // 8)
         sums = facts.output.channels * facts.output.batch * each if maps.is_sum else 0
         role: Role = "sum" if maps.is_sum else "striped"
         is_accumulated = kind in ACCUMULATED and maps.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
@@ -147,14 +149,14 @@ class _Reading:
         )
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
-        """Return the multiplications of a fully connected layer that runs whole; 0 for other barriers."""
+        """Return the multiplications of a fully connected layer that runs as a whole; 0 for all other barriers."""
         if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
             return 0
         around = row.inputs[read[0]], row.outputs[0]
-        return prod(self.graph.size[tensor] * 8 // self._bits(tensor) for tensor in around)
+        return prod(self.graph.size[tensor] * 8 // self._element_bits(tensor) for tensor in around)
 
-    def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
-        """Return the facts about an operation; raises UnknownAccess if they are not enough to run it in parts."""
+    def _facts_of_operation(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
+        """Return the facts from which an operation's maps follow; raises UnknownAccess if it must run as a whole."""
         if row.regions or row.after:
             raise UnknownAccess("runs other graphs, or has an order of its own")
         if len(row.outputs) != 1 or not read:
@@ -166,7 +168,7 @@ class _Reading:
         shapes.append(row.out_shapes[0] if row.out_shapes else None)
         seen, full, layouts = list[Pixels](), list[tuple[int, ...]](), list[str]()
         for tensor, shape in zip(around, shapes, strict=True):
-            own, layout = self._shape(tensor), self.layouts[tensor]
+            own, layout = self._shape_of(tensor), self.layouts[tensor]
             used = own if shape is None else shape
             if own is not None and used is not None and own != used and layout is not None:
                 layout = reshaped_layout(layout, own, used)
@@ -189,51 +191,51 @@ class _Reading:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # All of the second operand is read, whatever its axes; an axis of one element matches any axis.
+            # A matmul reads its whole second operand, whose axes do not matter. An axis of size 1 matches any axis.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # it broadcasts tensors with fewer axes
+            if row.kind not in POINTWISE:  # element-wise operations broadcast tensors with fewer axes
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
-            if any(_differ(other, layout, shape) for other, shape in alike):
+            if any(_has_other_axes(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
         return Facts(
             row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0]
         )
 
 
-def _differ(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts of a shape (the second for its last axes) differ in an axis of several elements."""
+def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
+    """Return True if two layouts of a shape differ in an axis of several elements, compared from the last axis on."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
 
-def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return which input channels a range of output channels depends on."""
+def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
+    """Return `same` if an output channel depends only on the same channel of the input, and `all` otherwise."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 
 
 def split_apart(graph: OperationGraph) -> OperationGraph:
-    """Return the graph with each split replaced by slices, or the same graph if it has no split.
+    """Return the graph with each split replaced by one slice for each of its outputs; tensors keep their positions.
 
-    Tensors keep their positions. Where other operations run before one for no tensor's sake, nothing is changed.
+    A graph without splits, or with operations ordered by `after`, is returned unchanged.
     """
     if not graph.tensors or any(row.after for row in graph.ops):
         return graph
-    parts = [_slices(graph, row) for row in graph.ops]
+    parts = [_slices_of_split(graph, row) for row in graph.ops]
     if not any(parts):
         return graph
     ops = tuple(one for row, slices in zip(graph.ops, parts, strict=True) for one in slices or (row,))
     return graph.model_copy(update={"ops": ops})
 
 
-def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, ...]:
-    """Return the slices equivalent to a split along one axis; none for other operations."""
+def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, ...]:
+    """Return the slices that replace a split along one axis; empty for any other operation."""
     apart = set(graph.resident)
     reads = [k for k, tensor in enumerate(row.inputs) if tensor not in apart]
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # an unread output is alive while others are made
+        return ()  # the bytes of an output that nothing reads would no longer count while the others are made
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

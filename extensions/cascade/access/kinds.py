@@ -1,9 +1,9 @@
-"""The access maps of each kind of operation; a kind that is not in the table is a barrier.
+"""The access maps of each kind of operation; an operation of a kind that is not in the table is a barrier.
 
-The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
-the pads before rows, before columns, after rows and after columns; sequences have one integer, and two pads. `groups`
-and `axis` are one integer. A pad or slice has a value for each axis of the shape. Operations that a caller defines have
-their maps as `access_rows` and `access_columns`.
+The attributes `kernel`, `strides` and `dilations` are two integers, for rows and columns. `pads` are four: before rows,
+before columns, after rows, after columns. For sequences these are one integer, and two pads. `groups` and `axis` are
+one integer. The attributes of pads and slices have a value for each axis of the shape. An operation that a caller
+defines gives its maps as `access_rows` and `access_columns`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
-    """The access maps for each input, multiplications for an output pixel, and whether it is a sum over rows.
+    """The access maps of an operation's inputs, and the multiplications for an output pixel.
 
-    `mixes` says that a channel of the output depends on all of those read, of which it is a sum if there is one input.
+    `is_sum`: it is accumulated over all rows. `mixes`: output channels depend on all input channels.
     """
 
     windows: tuple[Windows, ...]
@@ -54,14 +54,14 @@ class KindAccess(NamedTuple):
 
 
 def access_of(facts: Facts) -> KindAccess:
-    """Return the access maps of an operation; raises UnknownAccess, which says why it must run whole.
+    """Return the access maps of an operation; raises UnknownAccess, with the reason, if it must run as a whole.
 
-    A batch runs together: a row is that row of all its images.
+    The images of a batch run together: a row consists of that row of all images.
     """
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    rule = _caller_access if is_own else _pointwise_access if facts.kind in POINTWISE else _KINDS[facts.kind]
+    rule = _custom_access if is_own else _pointwise_access if facts.kind in POINTWISE else _KINDS[facts.kind]
     maps = rule(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
         raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
@@ -71,8 +71,8 @@ def access_of(facts: Facts) -> KindAccess:
     return maps._replace(macs=maps.macs * facts.output.batch)
 
 
-def _caller_access(facts: Facts) -> KindAccess:
-    """Return the access maps given by the caller, for any kind: scale, divisor, low and high for each input."""
+def _custom_access(facts: Facts) -> KindAccess:
+    """Return the maps that a caller gave for an operation of any kind: scale, divisor, low and high for each input."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
@@ -90,13 +90,13 @@ def _caller_access(facts: Facts) -> KindAccess:
 
 
 def _require_images(facts: Facts) -> None:
-    """Raise UnknownAccess unless the axes are axes of images or sequences."""
+    """Raise UnknownAccess unless the input and the output are images or sequences in a known layout."""
     if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
         raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
 
 
-def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
-    """Return kernel, strides, dilations and pads for rows and columns; a sequence has one column."""
+def _window_attributes(facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """Return kernel, strides, dilations and pads, each for rows and columns; a sequence counts as one column."""
     _require_images(facts)
     n = 1 if len(facts.out_shape) == 3 else 2
     kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
@@ -108,61 +108,61 @@ def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
     return (*kernel, 1), (*strides, 1), (*dilations, 1), (pads[0], 0, pads[1], 0)
 
 
-def _sliding(facts: Facts) -> Windows:
-    """Return the maps for kernel, strides, dilations and pads."""
-    kernel, strides, dilations, pads = _spatial(facts)
+def _kernel_windows(facts: Facts) -> Windows:
+    """Return the maps of an operation with a kernel, checked against the shape of its output."""
+    kernel, strides, dilations, pads = _window_attributes(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
-        # The border may cut the last window if sizes are rounded up.
+        # If sizes are rounded up, the last window may reach beyond the border.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
-            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", low, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
     rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
-def _disagree(what: str, wanted: int, made: int, axis: int) -> str:
+def _mismatch(what: str, wanted: int, made: int, axis: int) -> str:
     return f"{what} say {wanted} {('rows', 'columns')[axis]}, its shape says {made}"
 
 
-def _convolution(facts: Facts) -> KindAccess:
-    kernel, groups = _spatial(facts)[0], facts.integer("groups", 1)
+def _convolution_access(facts: Facts) -> KindAccess:
+    kernel, groups = _window_attributes(facts)[0], facts.integer("groups", 1)
     if groups < 1 or facts.inputs[0].channels % groups or facts.output.channels % groups:
         raise UnknownAccess(f"groups must divide the channels, got {groups}")
     taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
     mixes = not facts.inputs[0].channels == groups == facts.output.channels
-    return KindAccess((_sliding(facts),), taps * facts.output.channels, mixes=mixes)
+    return KindAccess((_kernel_windows(facts),), taps * facts.output.channels, mixes=mixes)
 
 
-def _depthwise(facts: Facts) -> KindAccess:
-    kernel = _spatial(facts)[0]
+def _depthwise_access(facts: Facts) -> KindAccess:
+    kernel = _window_attributes(facts)[0]
     if facts.output.channels % facts.inputs[0].channels:
         raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
-    return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
+    return KindAccess((_kernel_windows(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
 
 
-def _pool(facts: Facts) -> KindAccess:
+def _pool_access(facts: Facts) -> KindAccess:
     if facts.output.channels != facts.inputs[0].channels:
         raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
-    return KindAccess((_sliding(facts),), mixes=False)
+    return KindAccess((_kernel_windows(facts),), mixes=False)
 
 
-def _transposed_access(facts: Facts) -> KindAccess:
-    kernel, strides, dilations, pads = _spatial(facts)
+def _transposed_convolution_access(facts: Facts) -> KindAccess:
+    kernel, strides, dilations, pads = _window_attributes(facts)
     groups = facts.integer("groups", 1)
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
-        # Rows may be added at the end, fewer than a stride or dilation.
+        # The output may have extra rows at its end, fewer than the stride or the dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
-            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", least, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)
 
 
 def _pointwise_access(facts: Facts) -> KindAccess:
-    """Return the access of an element-wise operation, which broadcasts as NumPy does."""
+    """Return the access maps of an element-wise operation, whose inputs broadcast as in NumPy."""
     macs = facts.output.channels if facts.kind in ("mul", "div") else 0
     maps: list[Windows] = []
     for seen, shape in zip(facts.inputs, facts.shapes, strict=True):
@@ -170,7 +170,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
             SAME if seen[axis] == facts.output[axis] else whole_axis_window(1) if seen[axis] == 1 else None
             for axis in (0, 1)
         )
-        # Where channels take several axes, a mask may have one element along some of these.
+        # If channels take several axes, a mask may have size 1 along some of these and be longer along others.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
@@ -179,16 +179,16 @@ def _pointwise_access(facts: Facts) -> KindAccess:
 
 
 def _channel_access(facts: Facts) -> KindAccess:
-    """Return the access of pixelwise operations over channels: softmax and normalisation."""
+    """Return the access maps of an operation along the channels of each pixel, such as softmax or layer norm."""
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
     return KindAccess(
-        tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _input_windows(seen) for seen in facts.inputs)
+        tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _whole_input_windows(seen) for seen in facts.inputs)
     )
 
 
 def _reduction_access(facts: Facts) -> KindAccess:
-    """Return the access of operations that reduce the channels of each pixel to one number."""
+    """Return the access maps of an operation that reduces the channels of each pixel to one number."""
     is_whole = len(facts.in_layout) == len(facts.layout)
     is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
     if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
@@ -196,11 +196,11 @@ def _reduction_access(facts: Facts) -> KindAccess:
     return KindAccess(((SAME, SAME),))
 
 
-def _input_windows(seen: Pixels) -> Windows:
+def _whole_input_windows(seen: Pixels) -> Windows:
     return whole_axis_window(seen[0]), whole_axis_window(seen[1])
 
 
-def _concat(facts: Facts) -> KindAccess:
+def _concat_access(facts: Facts) -> KindAccess:
     axis = facts.axis("axis", -1)
     if axis < 0:
         raise UnknownAccess("concat of batches runs whole")
@@ -218,7 +218,7 @@ def _concat(facts: Facts) -> KindAccess:
     return KindAccess(tuple(maps))
 
 
-def _pad(facts: Facts) -> KindAccess:
+def _pad_access(facts: Facts) -> KindAccess:
     if facts.word("mode", "constant") != "constant":
         raise UnknownAccess("pad by reflection or repetition runs whole")
     rank = len(facts.out_shape)
@@ -230,8 +230,8 @@ def _pad(facts: Facts) -> KindAccess:
     return KindAccess(((shift_window(-padded[0]), shift_window(-padded[1])),), mixes=False)
 
 
-def _slice(facts: Facts) -> KindAccess:
-    """Return the access of a slice by rows and columns; a slice of channels reads whole pixels."""
+def _slice_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a slice by rows and columns; a slice of channels reads whole pixels."""
     starts = facts.list_of("starts")
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
@@ -250,7 +250,7 @@ def _slice(facts: Facts) -> KindAccess:
     return KindAccess(((shift_window(offset[0], step[0]), shift_window(offset[1], step[1])),), mixes=False)
 
 
-def _resize(facts: Facts) -> KindAccess:
+def _resize_access(facts: Facts) -> KindAccess:
     _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
@@ -267,8 +267,8 @@ def _resize(facts: Facts) -> KindAccess:
     return KindAccess(((rows, columns),), mixes=False)
 
 
-def _factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the factor between few pixels with many channels and many pixels with few."""
+def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
+    """Return the block size between `small`, with few rows and columns, and `large`, with fewer channels."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
@@ -276,51 +276,51 @@ def _factor(facts: Facts, small: Pixels, large: Pixels) -> int:
     return factor
 
 
-def _depth_to_space(facts: Facts) -> KindAccess:
-    factor = _factor(facts, facts.inputs[0], facts.output)
+def _depth_to_space_access(facts: Facts) -> KindAccess:
+    factor = _block_factor(facts, facts.inputs[0], facts.output)
     return KindAccess(((blocks(factor), blocks(factor)),))
 
 
-def _space_to_depth(facts: Facts) -> KindAccess:
-    factor = _factor(facts, facts.output, facts.inputs[0])
+def _space_to_depth_access(facts: Facts) -> KindAccess:
+    factor = _block_factor(facts, facts.output, facts.inputs[0])
     return KindAccess(((gather_window(factor), gather_window(factor)),))
 
 
-def _global_pool(facts: Facts) -> KindAccess:
+def _global_pool_access(facts: Facts) -> KindAccess:
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
-    return KindAccess((_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)
+    return KindAccess((_whole_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
-def _mean(facts: Facts) -> KindAccess:
-    """Return the access of a mean or sum over all rows and columns, recognised by its output shape."""
+def _mean_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a mean, sum or maximum over all rows and columns, recognised by its output shape."""
     if facts.inputs[0][:2] == facts.output[:2]:
         raise UnknownAccess(f"{facts.kind} of channels runs whole")
-    return _global_pool(facts)
+    return _global_pool_access(facts)
 
 
-def _matmul(facts: Facts) -> KindAccess:
-    """Return the access of a matrix product: rows of the first operand, and all of a variable second one."""
+def _matmul_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a matrix product: the same row of the first operand, and the whole second operand."""
     first = facts.inputs[0]
-    # A product adds up along the last axis; positions along the other axes stay the same.
+    # A product sums over the last axis of its first operand, and keeps the positions along its other axes.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
     if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
         raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
     into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
-    return KindAccess(((SAME, SAME), *map(_input_windows, facts.inputs[1:])), into * facts.output.channels)
+    return KindAccess(((SAME, SAME), *map(_whole_input_windows, facts.inputs[1:])), into * facts.output.channels)
 
 
-def _transpose(facts: Facts) -> KindAccess:
-    """Return the access of a transposition that permutes pixels or the channels in them."""
+def _transpose_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a transposition that moves only channels, so that every pixel stays in place."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches runs whole")
     return KindAccess(((SAME, SAME),))
 
 
-def _reshape(facts: Facts) -> KindAccess:
-    """Return the access of a reshape that changes only channels or axes of one element."""
+def _reshape_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a reshape that changes only channels or axes of size 1."""
     if facts.inputs[0] != facts.output:
         raise UnknownAccess("reshape to other rows and columns runs whole")
     if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
@@ -328,11 +328,11 @@ def _reshape(facts: Facts) -> KindAccess:
     return KindAccess(((SAME, SAME),))
 
 
-def _gather(facts: Facts) -> KindAccess:
-    """Return the access of a table look-up: a row for each index; every part reads all indices."""
+def _gather_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a look-up in a constant table, in which every part of the output reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from what is no constant runs whole")
-    return KindAccess((_input_windows(facts.inputs[0]),))
+    return KindAccess((_whole_input_windows(facts.inputs[0]),))
 
 
 POINTWISE = frozenset(
@@ -343,35 +343,35 @@ POINTWISE = frozenset(
     | {"floor", "ceil", "round", "sign"}
 )
 ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
-"""The kinds that sum over the channels they read, if these form one group."""
+"""The kinds whose output is a sum over all input channels, if these form one group."""
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
-    "conv2d": _convolution,
-    "depthwise_conv2d": _depthwise,
-    "conv2d_transpose": _transposed_access,
-    "max_pool2d": _pool,
-    "average_pool2d": _pool,
-    "conv1d": _convolution,
-    "depthwise_conv1d": _depthwise,
-    "conv1d_transpose": _transposed_access,
-    "max_pool1d": _pool,
-    "average_pool1d": _pool,
-    "global_average_pool": _global_pool,
-    "global_max_pool": _global_pool,
-    "reduce_mean": _mean,
-    "reduce_sum": _mean,
-    "reduce_max": _mean,
-    "concat": _concat,
-    "pad": _pad,
-    "slice": _slice,
-    "resize": _resize,
-    "depth_to_space": _depth_to_space,
-    "space_to_depth": _space_to_depth,
-    "transpose": _transpose,
-    "reshape": _reshape,
-    "gather": _gather,
+    "conv2d": _convolution_access,
+    "depthwise_conv2d": _depthwise_access,
+    "conv2d_transpose": _transposed_convolution_access,
+    "max_pool2d": _pool_access,
+    "average_pool2d": _pool_access,
+    "conv1d": _convolution_access,
+    "depthwise_conv1d": _depthwise_access,
+    "conv1d_transpose": _transposed_convolution_access,
+    "max_pool1d": _pool_access,
+    "average_pool1d": _pool_access,
+    "global_average_pool": _global_pool_access,
+    "global_max_pool": _global_pool_access,
+    "reduce_mean": _mean_access,
+    "reduce_sum": _mean_access,
+    "reduce_max": _mean_access,
+    "concat": _concat_access,
+    "pad": _pad_access,
+    "slice": _slice_access,
+    "resize": _resize_access,
+    "depth_to_space": _depth_to_space_access,
+    "space_to_depth": _space_to_depth_access,
+    "transpose": _transpose_access,
+    "reshape": _reshape_access,
+    "gather": _gather_access,
     "softmax": _channel_access,
     "layer_norm": _channel_access,
     **dict.fromkeys(CHOOSING, _reduction_access),
-    "fully_connected": _matmul,
-    "matmul": _matmul,
+    "fully_connected": _matmul_access,
+    "matmul": _matmul_access,
 }

@@ -1,7 +1,7 @@
-"""The layout of each tensor, derived from operations that fix it and propagated through the others.
+"""The layout of each tensor, derived from the operations that determine it and propagated through all others.
 
-A layout has a letter for each axis: N for images of a batch, H for rows, W for columns, C for channels. Channels may
-take several axes, before and after rows and columns: moving channels alone moves no pixel.
+A layout has a letter for each axis: N for the images of a batch, H for rows, W for columns, C for channels. Channels
+may take several axes, before and after rows and columns: moving channels alone moves no pixel.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from typing import NamedTuple
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
-"""The kinds whose output may have other axes than their inputs."""
+"""The kinds whose output may have other axes than its inputs, so that no layout passes through."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
-"""The kinds that reduce all channels of a pixel, or another axis, to one number."""
+"""The kinds that reduce one axis, such as the channels of a pixel, to one number."""
 _BY_ROWS = frozenset({"fully_connected", "matmul"})
 Shape = tuple[int, ...]
 
 
 def named_layout(name: str, rank: int) -> str | None:
-    """Return the layout for NHWC or NCHW with `rank` axes; None for more than four."""
+    """Return the letters of layout `name`, NHWC or NCHW, for a tensor of `rank` axes; None for more than four axes."""
     return _NAMED[name][rank] if name in _NAMED and rank < 5 else None
 
 
 def family_of(layout: str) -> str:
-    """Return NHWC or NCHW by the position of the channels; other layouts unchanged."""
+    """Return NHWC or NCHW, according to the position of the channels; any other layout is returned unchanged."""
     letters = "".join(dict.fromkeys(layout))
     return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
 
 
 def layouts_of(graph: OperationGraph) -> list[str | None]:
-    """Return the layout of each tensor, None if it cannot be derived.
+    """Return the layout of each tensor of a graph; None if it cannot be derived.
 
-    An operation's attribute `layout` is the layout of its inputs and outputs; other operations propagate layouts, and
-    transpositions and reshapes of channels change them. Three axes before an operation along the last axis are batch,
-    rows and channels. By default, four axes have the layout of the first operation that has one, three are batch, rows
-    and channels.
+    The attribute `layout` of an operation is the layout of its inputs and outputs. The other operations pass layouts
+    on, changed by transpositions and by reshapes of channels. Three axes at an operation along the last axis are batch,
+    rows and channels. By default, tensors of four axes have the layout of the first operation with that attribute, and
+    tensors of three axes are batch, rows and channels.
     """
-    return _Following(graph).run()
+    return _LayoutPropagation(graph).run()
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout after a transposition: axis k of the output is axis axes[k] of the input."""
+    """Return the layout after a transposition: output axis k is input axis axes[k]; None if that is no permutation."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
 def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
-    """Return the layout after a reshape; None if rows or columns are split or merged."""
+    """Return the layout of a tensor reshaped from `shape` to `wanted`; None if rows or columns are split or merged."""
     letters, k = "", 0
     if prod(shape) != prod(wanted) or prod(shape) == 0:
         return None
@@ -60,7 +60,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
         return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
     rest = list(shape)
     for size in wanted:
-        # An axis of one element is ambiguous: it may be the previous axis, columns after rows, or channels.
+        # An axis of size 1 is ambiguous: it may be an axis of the old shape, columns after rows, or channels.
         if size == 1:
             is_column = letters.endswith("H") and "W" not in layout
             letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
@@ -82,7 +82,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
 
 
 def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
-    """Return the layout after a reduction to one number for each pixel; None if it may be along another axis."""
+    """Return the layout after channels are reduced to one number; None if another axis may have been reduced."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
     return (
@@ -91,7 +91,7 @@ def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
-    """Return the axes of a transposition; none if they are unknown."""
+    """Return the axes of a transposition, from whichever attribute has them; empty if they are unknown."""
     for name in ("perm", "axes", "dims"):
         value = row.attributes.get(name)
         if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
@@ -99,8 +99,8 @@ def permutation_of(row: GraphOperation) -> tuple[int, ...]:
     return ()
 
 
-class _Following:
-    """The propagation of layouts from tensor to tensor."""
+class _LayoutPropagation:
+    """The propagation of layouts from tensor to tensor through the operations of a graph."""
 
     def __init__(self, graph: OperationGraph) -> None:
         self.graph, self.found = graph, dict[int, str]()
@@ -120,21 +120,21 @@ class _Following:
         for row, around in zip(graph.ops, self.around, strict=True):
             if "layout" in row.attributes:
                 makes = [t for t in around if t in row.outputs]
-                self._begin([*around[:1], *makes], str(row.attributes["layout"]))
-        self._follow(list(self.found))
+                self._set_layouts([*around[:1], *makes], str(row.attributes["layout"]))
+        self._propagate_from(list(self.found))
         for row, around in zip(graph.ops, self.around, strict=True):
             if row.kind in _BY_ROWS or (row.kind == "layer_norm" and row.attributes.get("axis", -1) in (-1, 2)):
-                self._follow(self._begin([t for t in around if len(self._shape(t)) == 3], "NHWC"))
+                self._propagate_from(self._set_layouts([t for t in around if len(self._shape(t)) == 3], "NHWC"))
         for around in self.around:
             for tensor in around:
-                self._follow(self._begin([tensor], layout if len(self._shape(tensor)) == 4 else "NHWC"))
+                self._propagate_from(self._set_layouts([tensor], layout if len(self._shape(tensor)) == 4 else "NHWC"))
         return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
     def _shape(self, tensor: int) -> Shape:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
-    def _begin(self, tensors: list[int], name: str) -> list[int]:
-        """Set the layout of tensors that have none; return these tensors."""
+    def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
+        """Give layout `name` to those of the tensors that have none yet; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -143,33 +143,34 @@ class _Following:
                 new.append(tensor)
         return new
 
-    def _follow(self, tensors: list[int]) -> None:
+    def _propagate_from(self, tensors: list[int]) -> None:
+        """Pass the layouts of some tensors on to all tensors that have none, from operation to operation."""
         waiting = deque(tensors)
         while waiting:
             tensor = waiting.popleft()
             for position in self.touching[tensor]:
                 for other in self.around[position]:
-                    layout = None if other in self.found else self._passed_on(position, tensor, other)
+                    layout = None if other in self.found else self._derived_layout(position, tensor, other)
                     if layout is not None:
                         self.found[other] = layout
                         waiting.append(other)
 
-    def _shape_of(self, row: GraphOperation, tensor: int) -> Shape:
-        """Return the shape in which an operation sees a tensor."""
+    def _shape_in_operation(self, row: GraphOperation, tensor: int) -> Shape:
+        """Return the shape that an operation uses for a tensor, which may differ from the tensor's own shape."""
         places, shapes = (row.inputs, row.in_shapes) if tensor in row.inputs else (row.outputs, row.out_shapes)
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
-    def _passed_on(self, position: int, known: int, other: int) -> str | None:
-        """Return the layout of another tensor of an operation; None if it does not follow."""
+    def _derived_layout(self, position: int, known: int, other: int) -> str | None:
+        """Return the layout of tensor `other` that follows from tensor `known` of the same operation; None if none."""
         row = self.graph.ops[position]
-        mine, theirs = self._shape_of(row, known), self._shape_of(row, other)
+        mine, theirs = self._shape_in_operation(row, known), self._shape_in_operation(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)
         if layout is None or (row.kind or "") in _MIXING:
             return None
         if row.kind in ("transpose", "reshape"):
             if (known in row.inputs) == (other in row.inputs):
                 return None
-            layout = self._move_layout(row, layout, known in row.inputs, (mine, theirs))
+            layout = self._layout_across(row, layout, known in row.inputs, (mine, theirs))
         elif row.kind in CHOOSING and len(theirs) == len(mine) - 1:
             layout = remove_channels(layout, row.attributes.get("axis"), mine, theirs)
         elif len(theirs) != len(mine):
@@ -182,9 +183,10 @@ class _Following:
             return None  # an axis of one element, as in masks, does not determine a longer one
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
-    def _move_layout(
+    def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
+        """Return a layout after a transposition or reshape, or before it unless `is_forward`; None if it is unknown."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -194,7 +196,7 @@ class _Following:
 
 
 class Pixels(NamedTuple):
-    """A shape as rows, columns and channels, with the number of images in the batch."""
+    """A shape as numbers of rows, columns and channels, and the number of images in a batch."""
 
     rows: int
     columns: int
@@ -203,11 +205,11 @@ class Pixels(NamedTuple):
 
 
 class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes a barrier
-    """The access maps of an operation cannot be derived from its facts; the message gives the reason."""
+    """Raised where the access maps of an operation cannot be derived; the message is the reason, without a subject."""
 
 
 def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
-    """Return a shape as rows, columns, channels and batch by its layout; None without a layout."""
+    """Return a shape as rows, columns, channels and batch, by its layout; None without a fitting layout."""
     if layout is None or len(layout) != len(shape):
         return None
     sizes = [prod(size for size, letter in zip(shape, layout, strict=True) if letter == axis) for axis in "HWCN"]
@@ -215,7 +217,7 @@ def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
 
 
 def axis_of(axis: int, layout: str) -> int:
-    """Return 0, 1 or 2 if an axis is rows, columns or channels, -1 for the batch."""
+    """Return 0, 1 or 2 if an axis of a layout is rows, columns or channels, and -1 if it is the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
         raise UnknownAccess(f"axis {axis} of {rank}")
@@ -224,7 +226,7 @@ def axis_of(axis: int, layout: str) -> int:
 
 @dataclass(frozen=True)
 class Facts:
-    """An operation: its kind, its attributes, the shapes of its activations in and its output, and its layout.
+    """The facts from which an operation's access maps follow; `shapes` are those of its inputs without constants.
 
     `layout` and `in_layout`, of the output and of the first input, have a letter for each axis.
     """
@@ -239,7 +241,7 @@ class Facts:
     in_layout: str
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
-        """Return an attribute of `count` integers (a single one applies to all); raises UnknownAccess."""
+        """Return an attribute of `count` integers; a single integer applies to all. Raises UnknownAccess otherwise."""
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
@@ -249,18 +251,18 @@ class Facts:
         return tuple(int(one) for one in numbers)
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an attribute that is an integer; raises UnknownAccess."""
+        """Return an attribute that is one integer; raises UnknownAccess if it is not."""
         return self.integers(name, 1, default)[0]
 
     def list_of(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """Return an attribute that is a list of integers; raises UnknownAccess."""
+        """Return an attribute that is a list of integers of any length; raises UnknownAccess if it is not."""
         value = self.attributes.get(name, default)
         if not isinstance(value, tuple) or not all(isinstance(one, int) for one in value):
             raise UnknownAccess(f"{name} must be integers")
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return per-axis numbers for rows and columns only; raises if the batch axis has one."""
+        """Return the numbers of the row axis and the column axis; raises UnknownAccess if the batch has one, too."""
         pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")
@@ -268,9 +270,9 @@ class Facts:
         return by_axis.get(0, default), by_axis.get(1, default)
 
     def word(self, name: str, default: str) -> str:
-        """Return an attribute that is a word."""
+        """Return an attribute as text, or the default if the operation does not have it."""
         return str(self.attributes.get(name, default))
 
     def axis(self, name: str, default: int) -> int:
-        """Return an attribute that is an axis, as rows (0), columns (1) or channels (2)."""
+        """Return an attribute that names an axis as 0 for rows, 1 for columns, 2 for channels, or -1 for the batch."""
         return axis_of(self.integer(name, default), self.layout)

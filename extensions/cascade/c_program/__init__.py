@@ -1,4 +1,4 @@
-"""Cascades as C programs: loops over stripes that call a kernel for each operation, in a planned arena."""
+"""Cascades as C programs: loops over stripes that call a kernel for each operation, in one planned arena."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KERNELS = (
 
 
 def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignment: int = 1) -> Mapping[str, bytes]:
-    """Return files by their names: `stem.c` runs the cascade of a point and calls a function for each operation.
+    """Return the C files of a cascade, by file name.
 
-    `stem_reference.c` has these functions for the kinds that there are reference kernels for; the values of their
-    constants are declared in `stem_values.h`. `source` is the graph that the cascade is of. Raises OptionError for
-    batches of several images.
+    `stem.c` runs the operations of the point, and calls one function for each of them. `stem_reference.c` defines these
+    functions for all kinds that have a reference kernel, and `stem_values.h` declares the constants that they use.
+    `source` is the graph that was searched. Raises OptionError for batches of several images.
     """
     if point.cascade.graph.layout == "batches":
         raise OptionError("batch: must be 1 for C, whose functions make rows of one image")

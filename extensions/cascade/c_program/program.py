@@ -1,4 +1,4 @@
-"""The loops of a cascade in C."""
+"""The C source of a cascade: its arena, its views of buffers, and a loop for each region."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memplan.extensions.cascade.regions.regions import (
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
-# What the largest loads of processors need.
+# The alignment in bytes that the widest loads of common processors need.
 LEAST_ALIGNMENT = 16
 _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """Writes the loops of a point; `called` are the functions that they call, by operation and purpose.
+    """The writer of the C loops of a point; `called` are the functions that they call, by operation and purpose.
 
-    Functions are known by the operation of the graph that was given, so that one that runs again is called again.
+    Functions are numbered by the original graph's operations, so that one that runs again is called again.
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
@@ -37,16 +37,16 @@ class StripedLoops:
         self.called: dict[tuple[int, str], None] = {}
         self.streams: dict[str, str] = {}
         self._views: dict[str, str] = {}
-        self._body = [self._region(number, region) for number, region in enumerate(self.cascade.regions)]
+        self._body = [self._region_function(number, region) for number, region in enumerate(self.cascade.regions)]
 
     def header(self) -> str:
-        """Return the header: the arena, its inputs and outputs, and the functions called."""
+        """Return the text of the header: the arena's size, its inputs and outputs, and the functions called."""
         name = self.prefix
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         inputs = [t for t in self.graph.inputs if t not in held]
         outputs = [t for t in self.graph.kept if t not in self.cascade.streamed]
-        places = [*self._places("INPUT", inputs), *self._places("OUTPUT", outputs)]
-        calls = [self._declaration(v, what) for v, what in self.called]
+        places = [*self._arena_macros("INPUT", inputs), *self._arena_macros("OUTPUT", outputs)]
+        calls = [self._kernel_declaration(v, what) for v, what in self.called]
         body = [
             f"#define {name.upper()}_ARENA_SIZE {max(1, self.point.peak)}u\n",
             f"extern unsigned char {name}_arena[{name.upper()}_ARENA_SIZE];\n\n",
@@ -64,7 +64,7 @@ class StripedLoops:
         )
 
     def source(self) -> str:
-        """Return the source: the arena, the places of buffers, and a function for each region."""
+        """Return the text of the source: the arena, the views of buffers, and a function for each region."""
         aligned = max(LEAST_ALIGNMENT, self.alignment)
         runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
         return "".join(
@@ -78,7 +78,7 @@ class StripedLoops:
             ]
         )
 
-    def _places(self, what: str, tensors: Iterable[int]) -> Iterable[str]:
+    def _arena_macros(self, what: str, tensors: Iterable[int]) -> Iterable[str]:
         for k, tensor in enumerate(tensors):
             row = self.graph.tensors[tensor]
             macro = f"{self.prefix.upper()}_{what}_{k}"
@@ -86,7 +86,7 @@ class StripedLoops:
             yield f"#define {macro} ({self.prefix}_arena + {self.point.offsets[whole_name(tensor)]}u)\n"
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
-    def _declaration(self, v: int, what: str) -> str:
+    def _kernel_declaration(self, v: int, what: str) -> str:
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
         text = (
             f"/* {comment_text(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
@@ -95,139 +95,139 @@ class StripedLoops:
         )
         return f"{text}{signature(self.prefix, v, what)};\n"
 
-    def _call(self, v: int, what: str, arguments: str) -> str:
+    def _call_statement(self, v: int, what: str, arguments: str) -> str:
         self.called[self.graph.origin(v), what] = None
         return f"{function(self.prefix, self.graph.origin(v), what)}({arguments});\n"
 
-    def _region(self, number: int, region: CascadeRegion) -> str:
+    def _region_function(self, number: int, region: CascadeRegion) -> str:
         height, width = region.stride or (0, 0)
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
         text = f"/* Operations {region.first_operation} to {region.end - 1}: {kind} */\n"
-        written = {"whole": self._whole_call, "channels": self._channel_loop}.get(region.kind, self._loop)
+        written = {"whole": self._whole_call, "channels": self._channel_loop}.get(region.kind, self._loops)
         body = written(number, region)
         return f"{text}static void region_{number}(void) {{\n{body}}}\n"
 
     def _whole_call(self, number: int, region: CascadeRegion) -> str:
         v = region.first_operation
         row = self.graph.operations[v]
-        outs = self._outs(v, [self._view(number, region, t) for t in row.outputs], region.alternative)
+        outs = self._outputs(v, [self._view_of(number, region, t) for t in row.outputs], region.alternative)
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
         part = _whole_part(made, _ALL_CHANNELS)
-        text = "  " + self._call(v, "make", f"{outs}, {self._reads(number, region, v)}, {part}")
+        text = "  " + self._call_statement(v, "make", f"{outs}, {self._inputs(number, region, v)}, {part}")
         for tensor in row.outputs:
             if tensor in self.cascade.streamed:
-                text += f"  {self._stream('output', tensor)}(&{self._view(number, region, tensor)}, {part});\n"
+                text += f"  {self._stream_call('output', tensor)}(&{self._view_of(number, region, tensor)}, {part});\n"
         return text
 
-    def _outs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
-        """Return the output arguments of an operation: parts of its outputs, and its working memory."""
+    def _outputs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
+        """Return the argument `out` of an operation's function: views of its outputs, then of its working memory."""
         work = self.graph.way(v, way)[1]
-        return _list([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
+        return _array([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
-    def _loop(self, number: int, region: CascadeRegion) -> str:
+    def _loops(self, number: int, region: CascadeRegion) -> str:
         last = region.end - 1
         is_sum, before, after, sums = self.graph.operations[last].role == "sum", "", "", ""
         if is_sum:
-            before, sums, after = self._sums(number, region)
+            before, sums, after = self._accumulator_code(number, region)
         steps = "".join(
-            self._step(number, f"t{tensor}", piece, self._piece(number, region, tensor))
+            self._guarded_call(number, f"t{tensor}", piece, self._load_call(number, region, tensor))
             for tensor, piece in region.pieces.items()
         )
         for v in range(region.first_operation, region.end):
             tensor = self.graph.operations[v].outputs[0]
-            reads = self._reads(number, region, v)
+            reads = self._inputs(number, region, v)
             if is_sum and v == last:
-                call = self._call(v, "add", f"{sums}, {reads}, part")
+                call = self._call_statement(v, "add", f"{sums}, {reads}, part")
             else:
-                view = self._view(number, region, tensor)
-                call = self._call(v, "make", f"{self._outs(v, [view])}, {reads}, part")
+                view = self._view_of(number, region, tensor)
+                call = self._call_statement(v, "make", f"{self._outputs(v, [view])}, {reads}, part")
                 if tensor in self.cascade.streamed:
-                    call += f"        {self._stream('output', tensor)}(&{view}, part);\n"
-            steps += self._step(number, f"op{v}", region.ranges[v], call)
+                    call += f"        {self._stream_call('output', tensor)}(&{view}, part);\n"
+            steps += self._guarded_call(number, f"op{v}", region.ranges[v], call)
         rows, columns = region.steps
         loops = f"  for (int32_t y = 0; y < {rows}; ++y)\n    for (int32_t x = 0; x < {columns}; ++x) {{\n"
         return f"{before}{loops}{steps}    }}\n{after}"
 
-    def _sums(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return how a region's sums are initialised, where they lie, and how they become the output."""
+    def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
+        """Return the C text that clears a region's sums, their address, and the text that makes them the output."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
-        # The separate buffer of the sums, if there is one; else they are in the output's place.
+        # The sums have a buffer of their own, or else share that of the output.
         buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
-        view, reads = self._view(number, region, sink), self._reads(number, region, last)
-        after = "  " + self._call(last, "end", f"{_list([view])}, {reads}, {sums}")
+        view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
+        after = "  " + self._call_statement(last, "end", f"{_array([view])}, {reads}, {sums}")
         if sink in self.cascade.streamed:
             part = _whole_part(self.graph.tensors[sink].sizes, _ALL_CHANNELS)
-            after += f"  {self._stream('output', sink)}(&{view}, {part});\n"
-        return "  " + self._call(last, "begin", sums), sums, after
+            after += f"  {self._stream_call('output', sink)}(&{view}, {part});\n"
+        return "  " + self._call_statement(last, "begin", sums), sums, after
 
     def _channel_loop(self, number: int, region: CascadeRegion) -> str:
-        """Return a loop over channels, common to all operations; views of kept tensors begin with them."""
+        """Return a loop over ranges of channels; in each step, views of sliced tensors begin at the first channel."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
-            before, sums, after = self._sums(number, region)
-        first, end = self._range(f"r{number}_channels", region.ranges[last].channels, "k")
+            before, sums, after = self._accumulator_code(number, region)
+        first, end = self._bound_expressions(f"r{number}_channels", region.ranges[last].channels, "k")
         steps = f"    const int32_t first = {first}, end = {end};\n"
         parts = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
         for tensor in parts:
             each = tensors[tensor].pixel // tensors[tensor].channels
-            view = self._view(number, region, tensor)
+            view = self._view_of(number, region, tensor)
             steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
 
         def view_of(tensor: int) -> str:
-            return self._view(number, region, tensor) + ("_k" if tensor in parts else "")
+            return self._view_of(number, region, tensor) + ("_k" if tensor in parts else "")
 
         for v in range(region.first_operation, region.end):
             row = self.graph.operations[v]
-            tensor, reads = row.outputs[0], _list([view_of(read.tensor) for read in row.reads])
+            tensor, reads = row.outputs[0], _array([view_of(read.tensor) for read in row.reads])
             part = _whole_part(tensors[tensor].sizes, "first, end")
             if is_summed and v == last:
-                steps += "    " + self._call(v, "add", f"{sums}, {reads}, {part}")
+                steps += "    " + self._call_statement(v, "add", f"{sums}, {reads}, {part}")
                 continue
-            steps += "    " + self._call(v, "make", f"{self._outs(v, [view_of(tensor)])}, {reads}, {part}")
+            steps += "    " + self._call_statement(v, "make", f"{self._outputs(v, [view_of(tensor)])}, {reads}, {part}")
             if tensor in self.cascade.streamed:
-                steps += f"    {self._stream('output', tensor)}(&{view_of(tensor)}, {part});\n"
+                steps += f"    {self._stream_call('output', tensor)}(&{view_of(tensor)}, {part});\n"
         return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"
 
-    def _piece(self, number: int, region: CascadeRegion, tensor: int) -> str:
-        return f"{self._stream('input', tensor)}(&{self._view(number, region, tensor)}, part);\n"
+    def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
-    def _step(self, number: int, name: str, made: Stripes, call: str) -> str:
-        rows = ", ".join(self._range(f"r{number}_{name}_rows", made.rows, "y"))
-        columns = ", ".join(self._range(f"r{number}_{name}_columns", made.columns, "x"))
+    def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
+        rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
+        columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (
             f"      {{\n        const memplan_part part = {{{rows}, {columns}, {_ALL_CHANNELS}}};\n"
             f"        if (memplan_is_some(part)) {{\n          {call}        }}\n      }}\n"
         )
 
-    def _range(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
+    def _bound_expressions(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
         if len(spans) == 1:
             return str(spans[0][0]), str(spans[0][1])
         lines = lines_of(spans)
         if lines is not None:
-            return _expression(lines[0], step), _expression(lines[1], step)
+            return _line_expression(lines[0], step), _line_expression(lines[1], step)
         numbers = ", ".join(f"{{{a}, {b}}}" for a, b in spans)
         self._views[name] = f"static const int32_t {name}[][2] = {{{numbers}}};\n"
         return f"{name}[{step}][0]", f"{name}[{step}][1]"
 
-    def _stream(self, what: str, tensor: int) -> str:
-        """Return the function that loads a piece of an input, or stores one of an output."""
+    def _stream_call(self, what: str, tensor: int) -> str:
+        """Return the name of the caller's function that loads a piece of an input, or stores a piece of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
         text = comment_text(self.graph.tensors[tensor].name)
         self.streams[name] = f"/* {word}: {text} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
         return name
 
-    def _reads(self, number: int, region: CascadeRegion, v: int) -> str:
-        return _list([self._view(number, region, read.tensor) for read in self.graph.operations[v].reads])
+    def _inputs(self, number: int, region: CascadeRegion, v: int) -> str:
+        return _array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
 
-    def _view(self, number: int, region: CascadeRegion, tensor: int) -> str:
+    def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
-        # Bytes without rows: a view of them is one long pixel.
+        # A tensor of bytes without known rows is viewed as one long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":
@@ -244,12 +244,12 @@ class StripedLoops:
 
 
 def function(prefix: str, v: int, what: str) -> str:
-    """Return the name of the function called for an operation: for a part, or for sums."""
+    """Return the name of the C function of operation v that makes a part, or begins, adds to or ends sums (`what`)."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
 def signature(prefix: str, v: int, what: str) -> str:
-    """Return the declaration of the function called for an operation."""
+    """Return the C declaration of the function that is called for operation v with purpose `what`."""
     arguments = {
         "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
         "begin": "unsigned char *sums",
@@ -267,12 +267,12 @@ def _origin_comment() -> str:
     return f"/* Written by memplan {__version__}: a cascade. */\n"
 
 
-def _list(views: Sequence[str]) -> str:
+def _array(views: Sequence[str]) -> str:
     names = ", ".join(f"&{view}" for view in views) or "NULL"
     return f"(const memplan_view *const[]){{{names}}}"
 
 
-def _expression(line: Line, step: str) -> str:
+def _line_expression(line: Line, step: str) -> str:
     if line.slope == 0:
         return str(line.value_at(0))
     sign = "-" if line.offset < 0 else "+"
@@ -280,9 +280,9 @@ def _expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return the lines of the starts and ends of ranges; None if no exact lines exist.
+    """Return the lines of the starts and of the ends of ranges; None if no straight lines give them exactly.
 
-    Where a range is empty, the lines give one that is empty, too.
+    For a step whose range is empty, the lines give an empty range, too.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

@@ -1,4 +1,4 @@
-"""The functions that a cascade in C calls, implemented by reference kernels for supported kinds."""
+"""The C functions that the loops of a cascade call, defined by reference kernels for the kinds that have one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WINDOWS = {
 
 
 class Shapes(NamedTuple):
-    """The shapes of an operation's inputs (without constants) and output; all of one element type."""
+    """The shapes of an operation's inputs (without constants) and of its output, and their common element type."""
 
     inputs: tuple[tuple[int, ...], ...]
     output: tuple[int, ...]
@@ -29,12 +29,12 @@ class Shapes(NamedTuple):
 
 
 def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
-    """Return the source of functions by reference kernels, and the header that declares constants."""
+    """Return the C source that defines the called functions by kernels, and the header that declares constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]
-        shapes = _shapes(source, row)
-        function = None if shapes is None else _function(prefix, v, row, shapes, what)
+        shapes = _shapes_of_operation(source, row)
+        function = None if shapes is None else _body(prefix, v, row, shapes, what)
         if function is None:
             made.append(f"/* {comment_text(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
             continue
@@ -50,8 +50,8 @@ def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], pref
     return head_comment + includes + "".join(made), head_comment + declared
 
 
-def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:
-    """Return the shapes of an operation with one output; None unless all elements are int8 or all float32."""
+def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes | None:
+    """Return the shapes of an operation with one output; None unless all tensors are int8, or all are float32."""
     resident = set(source.resident)
     reads = [tensor for tensor in row.inputs if tensor not in resident]
     if not source.tensors or not reads or len(row.outputs) != 1:
@@ -65,17 +65,17 @@ def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:
     return None if element is None else Shapes(tuple(shapes[:-1]), shapes[-1], element)
 
 
-def _function(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
-    """Return the body of a function and its value type; None without a reference kernel."""
+def _body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
+    """Return the body of an operation's function, and the C type of its constants; None without a reference kernel."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
-        return _average(shapes, what), None
+        return _average_body(shapes, what), None
     if kind in _WINDOWS or (kind == "fully_connected" and _is_by_pixel(shapes)):
-        return _window(prefix, v, row, shapes, what)
+        return _window_body(prefix, v, row, shapes, what)
     if what != "make":
         return None
     if kind == "fully_connected" and prod(shapes.output) == shapes.output[-1]:
-        window = _geometry(row, prod(shapes.inputs[0]), shapes.output[-1])
+        window = _window_constant(row, prod(shapes.inputs[0]), shapes.output[-1])
         values = f"&{prefix}_values_{v}"
         body = f"{window}  UNUSED(part);\n  memplan_dense_{element}(out[0], in[0], &window, {values});\n"
         return body, f"memplan_{element}_values"
@@ -85,11 +85,11 @@ def _function(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: st
         if element == "int8":
             return f"  memplan_add_int8(out[0], in[0], in[1], part, &{prefix}_values_{v});\n", "memplan_int8_sum"
         return "  memplan_add_float(out[0], in[0], in[1], part);\n", None
-    return _move(row, shapes)
+    return _copying_body(row, shapes)
 
 
-def _move(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
-    """Return the body of a function that moves pixels."""
+def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
+    """Return the body of a function that copies pixels (concat, nearest resize, identity); None for other kinds."""
     rank, attributes = len(shapes.output), row.attributes
     if row.kind == "concat" and attributes.get("axis") in (rank - 1, -1) and attributes.get("layout") != "NCHW":
         return f"  memplan_concat(out[0], in, {len(shapes.inputs)}, part);\n", None
@@ -100,7 +100,7 @@ def _move(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
     return None
 
 
-def _average(shapes: Shapes, what: str) -> str:
+def _average_body(shapes: Shapes, what: str) -> str:
     channels, element = shapes.output[-1], shapes.element
     return {
         "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",
@@ -111,19 +111,19 @@ def _average(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer computes each pixel from one pixel, like a 1 x 1 convolution."""
+    """Return True if a dense layer makes each pixel from one pixel, as a 1 x 1 convolution does."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 
 
-def _window(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
+def _window_body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
     kind, is_pool = row.kind or "", (row.kind or "").endswith("pool2d")
     shape, values = shapes.inputs[0], f"&{prefix}_values_{v}"
     if kind in _WINDOWS and (len(shape) != 4 or len(shapes.output) != 4):
         return None
     if row.attributes.get("layout", "NHWC") != "NHWC" or (is_pool and row.attributes.get("activation")):
         return None
-    window = _geometry(row, shape[-1], shapes.output[-1])
+    window = _window_constant(row, shape[-1], shapes.output[-1])
     if is_pool:
         return f"{window}  memplan_{_WINDOWS[kind]}_{shapes.element}(out[0], in[0], part, &window);\n", None
     name = f"memplan_{_WINDOWS.get(kind, 'conv')}"
@@ -136,7 +136,7 @@ def _window(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str)
     return body if what == "begin" else window + body, f"memplan_{shapes.element}_values"
 
 
-def _geometry(row: GraphOperation, into: int, made: int) -> str:
+def _window_constant(row: GraphOperation, into: int, made: int) -> str:
     pairs = []
     for name, default in (("kernel", 1), ("strides", 1), ("dilations", 1), ("pads", 0)):
         value = row.attributes.get(name, default)

@@ -1,4 +1,4 @@
-"""Compiled search for cascades: ranges, growth of regions, fronts."""
+"""The compiled search for cascades: ranges of steps, growth of regions, and fronts of chains of regions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables for the kernels that find regions of cascades and chains of regions; the C++ files are in this folder."""
+"""Tables for the compiled kernels that find regions and chains of regions; the C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC = 0, 1, 2, 3, 4
 FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH, FOUND_SAVED = 5, 6, 7, 8, 9
 N_FOUND = 10
 KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS, KIND_THIN, KIND_PIECES, KIND_AGAIN = range(8)
-"""`KIND_THIN` are panels in which what one pixel widens is made again, so that the narrow tensor before it rolls.
+"""`KIND_THIN` are panels that recompute a tensor of many channels, made pixel by pixel from a narrow one, which rolls.
 
-`KIND_PIECES` are rows that are made piece by piece: rows roll, and columns inside each of them. In `KIND_AGAIN` each
-step makes all rows that it reads, where in `KIND_ROWS` they roll.
+`KIND_PIECES` are rows made piece by piece, so that rows roll, and columns inside each row. In `KIND_AGAIN` each step
+recomputes all rows that it reads; in `KIND_ROWS` these roll.
 """
 
 
 class Access(NamedTuple):
-    """A graph: operations in order, tensors, and an edge for each tensor read by an operation.
+    """A graph as arrays: operations in order, tensors, and an edge for each tensor that an operation reads.
 
-    The edges are sorted by operation. Bytes are rounded up to the alignment where they are those of a buffer.
+    The edges are sorted by operation. The bytes of buffers are rounded up to the alignment.
     """
 
     role: I64  # (ops,): STRIPED, SUM or BARRIER
@@ -52,9 +52,9 @@ COUNT, LOST, EVALUATED = range(3)
 
 
 class TileSearch(NamedTuple):
-    """A search for tiled regions that end with operation `j - 1`, and the regions found.
+    """A search for tiled regions that end with operation `j - 1`, and the table of the regions found.
 
-    A height or a width of -n is a part of n of one row or column, for what rolls along that axis.
+    A height or width of -n means one n-th of a row or column, for tensors that roll along that axis.
     """
 
     j: int
@@ -70,10 +70,10 @@ class TileSearch(NamedTuple):
 
 
 class RegionTrace(NamedTuple):
-    """The longest region of l operations with tiles of the first height and width, step by step; an output table.
+    """The output table of `follow_region`: the steps of one region of l operations, for one tile size.
 
-    The operations count from the last one backwards, the edges from the last edge of operation j - 1. Ranges have a
-    slot for each operation, then one for each input that comes in pieces, the first one last, for all steps.
+    Operations count backwards from the last one, and edges from the last edge of operation j - 1. Ranges have a slot
+    for each operation, then one for each input that comes in pieces, the first one last, with an entry for each step.
     """
 
     row_first: Rows  # (slots, steps)
@@ -88,13 +88,13 @@ class RegionTrace(NamedTuple):
 
 
 grow_tiles = LIBRARY.kernel("grow_tiles", tables=2)
-"""`grow_tiles(access, search)`: write the regions in tiles that end with operation j - 1; return how many."""
+"""`grow_tiles(access, search)`: write all tiled regions that end with operation j - 1; return their number."""
 follow_region = LIBRARY.kernel("follow_region", tables=3)
-"""`follow_region(access, search, followed)`: compute the longest region for one height and width; return its length."""
+"""`follow_region(access, search, followed)`: trace the longest region of one tile size; return its length."""
 
 
 class Chains(NamedTuple):
-    """Regions by their ends, a limit on the peak, and the best chain to each cut."""
+    """Regions sorted by end, a limit on the peak, and the best chain (sequence) of regions up to each cut."""
 
     limit: int
     found: Rows  # (f, 10)
@@ -105,7 +105,7 @@ class Chains(NamedTuple):
 
 
 class Staircase(NamedTuple):
-    """Costs sorted by all three, group by group."""
+    """Costs of three goals, sorted within each group, of which `undominated_of_three` selects the undominated ones."""
 
     costs: Rows  # (f, 3), sorted within each group
     group: I64  # (f,): equal for costs that are compared, which are contiguous
@@ -113,12 +113,12 @@ class Staircase(NamedTuple):
 
 
 undominated_of_three = LIBRARY.kernel("undominated_of_three", tables=1)
-"""`undominated_of_three(staircase)`: write the costs that no other in their group dominates.
+"""`undominated_of_three(staircase)`: write the positions of the costs that no other cost of their group dominates.
 
-Returns their number. Of equal ones it is the first.
+Returns their number. Of equal costs the first one is kept.
 """
 best_chain = LIBRARY.kernel("best_chain", tables=1)
 """`best_chain(chains)`: find the chain within the limit with the fewest multiplications, then the lowest peak.
 
-Of several it is that with the fewest slides at that peak, then the least traffic. Returns the peak, -1 if none.
+Ties are broken by the fewest slides, then by the least traffic. Returns the peak in bytes, -1 if there is no chain.
 """

@@ -1,4 +1,4 @@
-"""The multiplications and traffic of a cascade, counted from the ranges of its regions; and a check of slides."""
+"""The multiplications and the traffic of a cascade, counted from its regions' ranges, and the check of slides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_COUNTED = 4096
 
 
 def macs_of(cascade: Cascade) -> int:
-    """Return the multiplications of a cascade, counted from its ranges."""
+    """Return the multiplications of a cascade, counted from the ranges that its steps make."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first_operation, region.end):
@@ -21,12 +21,12 @@ def macs_of(cascade: Cascade) -> int:
             if region.kind in ("whole", "channels") or row.role != "striped":
                 total += graph.way(v, region.alternative)[0]
             else:
-                total += row.macs * _length(region.ranges[v].rows) * _length(region.ranges[v].columns)
+                total += row.macs * _total_length(region.ranges[v].rows) * _total_length(region.ranges[v].columns)
     return total
 
 
 def traffic_of(cascade: Cascade) -> int:
-    """Return the bytes that all operations read and write, including constants that are read repeatedly."""
+    """Return the bytes that all operations read and write; constants count in every run that reads them."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first_operation, region.end):
@@ -35,7 +35,7 @@ def traffic_of(cascade: Cascade) -> int:
                 total += row.weights
             else:
                 made = region.ranges[v]
-                total += row.weights * _runs(made.rows) * _runs(made.columns)
+                total += row.weights * _run_count(made.rows) * _run_count(made.columns)
             total += sum(bytes_ for _, bytes_ in _moved_bytes(graph, region, v))
             if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
                 total += 2 * region.trips * row.partial
@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def moved_of(cascade: Cascade) -> dict[int, int]:
-    """Return the bytes that regions read and write of each tensor, except tensors held in parts."""
+    """Return, by tensor, the bytes that regions read and write, but for tensors kept in parts inside a region."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
@@ -55,7 +55,7 @@ def moved_of(cascade: Cascade) -> dict[int, int]:
 
 
 def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
-    """Yield each tensor that an operation reads or makes in a region, and the bytes of all its runs."""
+    """Yield each tensor that operation v reads or makes in a region, with the bytes of all its runs."""
     row = graph.operations[v]
     if region.kind in ("whole", "channels"):
         yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
@@ -66,43 +66,43 @@ def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[
             yield read.tensor, graph.tensors[read.tensor].bytes * times
         return
     made, out = region.ranges[v], graph.tensors[row.outputs[0]]
-    area = _length(made.rows) * _length(made.columns)
+    area = _total_length(made.rows) * _total_length(made.columns)
     yield row.outputs[0], out.bytes if row.role == "sum" else area * out.pixel
     for read in row.reads:
         source = graph.tensors[read.tensor]
         if row.role != "sum":
             rows, columns = (
-                _read_length(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
+                _reach(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
             )
             area = rows * columns
         yield read.tensor, area * source.pixel
 
 
 def runs_of(cascade: Cascade) -> int:
-    """Return the number of operation runs, whole or in part."""
+    """Return the number of runs of operations, where each step of a region counts as one run."""
     total = 0
     for region in cascade.regions:
         if region.kind == "whole":
             total += 1
         for made in region.ranges.values():
-            total += _runs(made.rows) * _runs(made.columns) * max(1, len(made.channels))
+            total += _run_count(made.rows) * _run_count(made.columns) * max(1, len(made.channels))
     return total
 
 
 def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
-    """Check the slides of a cascade against the ranges of its regions; return the number of steps checked.
+    """Check that no slide of a cascade overwrites input that is still read; return the number of steps checked.
 
-    Rows are counted in bytes, as tensors are stored row by row. Raises InvalidPlanError for the first step in which an
-    output reaches into rows that this step or a later one reads.
+    Rows are compared by their bytes, as tensors are stored row by row. Raises InvalidPlanError for the first step in
+    which an output reaches into rows that this step or a later one reads.
     """
     looked = 0
     for number, region in enumerate(cascade.regions):
         if region.slide is not None and region.slide in slides:
-            looked += _check(cascade, number, region, region.slide)
+            looked += _check_slide(cascade, number, region, region.slide)
     return looked
 
 
-def _check(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
+def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
     graph = cascade.graph
     inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
     written = region.ranges[region.end - 1].rows
@@ -125,17 +125,17 @@ def _check(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -
     return len(written)
 
 
-# Blocks that repeat, and the points of a front, have the same ranges over and over.
+# Equal blocks of a network, and the points of a front, have the same ranges, so that a cache saves most counts.
 @lru_cache(maxsize=_MOST_COUNTED)
-def _length(spans: tuple[Span, ...]) -> int:
+def _total_length(spans: tuple[Span, ...]) -> int:
     return sum(b - a for a, b in spans)
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
-def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
-    return _length(tuple(window.source(a, b, size) for a, b in spans if b > a))
+def _reach(spans: tuple[Span, ...], window: Window, size: int) -> int:
+    return _total_length(tuple(window.source(a, b, size) for a, b in spans if b > a))
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
-def _runs(spans: tuple[Span, ...]) -> int:
+def _run_count(spans: tuple[Span, ...]) -> int:
     return sum(b > a for a, b in spans)

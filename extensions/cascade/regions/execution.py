@@ -1,4 +1,4 @@
-"""Execution of a cascade in one arena: every value must equal the value computed layer by layer."""
+"""Execution of a cascade in one arena, which compares every value with the value computed layer by layer."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def check_by_value(
     seed: int = 0,
     pause: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run a cascade in an arena of `peak` bytes with the given offsets; return the number of values compared.
+    """Run a cascade in an arena of `peak` bytes at the given offsets; return the number of values compared.
 
-    `pause` is called at each read of a tensor; an exception from it ends the check.
-    Raises InvalidPlanError, which names the region, the step and the operation, for the first value that differs.
+    `pause` is called at each read of a tensor; an exception from it ends the check. Raises InvalidPlanError, which
+    names the region, the step and the operation, for the first value that differs.
     """
-    return _Run(cascade, offsets, peak, seed, pause).run()
+    return _Execution(cascade, offsets, peak, seed, pause).run()
 
 
-class _Run:
-    """One run of a cascade that compares everything it makes."""
+class _Execution:
+    """One execution of a cascade in an arena, which compares each value that it makes with the expected one."""
 
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
-        # Not zeros: unwritten bytes must affect the values computed from them.
+        # Not filled with zeros, so that a read of unwritten bytes changes the values computed from them.
         self.arena = np.full(peak, 0xAA, np.uint8)
         self.expected = values_by_layers(self.graph, seed, pause)
         self.compared = 0
@@ -93,7 +93,7 @@ class _Run:
         return self._arena_view(whole_name(tensor), *row.sizes, row.pixel)
 
     def _region_buffers(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
-        """Return the buffers of tensors that live only in a region."""
+        """Return, by tensor, the buffers of a region in the arena, without those of whole tensors."""
         held = {tensor: hold for tensor, hold in region.holds.items() if hold.mode != "whole"}
         return {
             tensor: self._arena_view(region_buffer_name(number, tensor), *hold.capacity)
@@ -116,18 +116,18 @@ class _Run:
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
         graph, last, rings = self.graph, graph_last(self.graph, region), self._region_buffers(number, region)
-        sums = self._sums(number, region) if last.role == "sum" else None
+        sums = self._accumulator(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             self.pause()
             if tensor not in rings:
                 return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
-            content: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
+            content: Bytes8 = rings[tensor][_ring_index(rings[tensor], rows, columns)]
             return content
 
         def store(tensor: int, rows: Span, columns: Span, value: Bytes8) -> None:
             if tensor in rings:
-                rings[tensor][_places(rings[tensor], rows, columns)] = value
+                rings[tensor][_ring_index(rings[tensor], rows, columns)] = value
             else:
                 self._whole_tensor(tensor)[slice(*rows), slice(*columns)] = value
 
@@ -154,11 +154,11 @@ class _Run:
                     self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
             added = self._check_sums(number, sums, graph.tensors[last.reads[0].tensor].pixel)
-            self._finish(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
+            self._store_output(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
 
     def _run_channels(self, number: int, region: CascadeRegion) -> None:
         graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._region_buffers(number, region)
-        sums = self._sums(number, region) if is_summed else np.zeros(0, np.uint8)
+        sums = self._accumulator(number, region) if is_summed else np.zeros(0, np.uint8)
         for step in range(region.trips):
             for v in range(region.first_operation, region.end):
                 operation, made = graph.operations[v], region.ranges[v]
@@ -174,15 +174,15 @@ class _Run:
                     continue
                 if operation.role == "sum":
                     value = finish_sums(
-                        graph, v, partial_sum(graph, operation, *self._sizes(operation), fetch).astype(np.int64)
+                        graph, v, partial_sum(graph, operation, *self._input_ranges(operation), fetch).astype(np.int64)
                     )
                 else:
                     value = run_part(graph, v, rows, columns, fetch)
-                some = self._range(tensor, made.channels[step])
+                some = self._channel_bytes(tensor, made.channels[step])
                 expected = self.expected[tensor][..., some]
                 self._compare(f"region {number}, step {step}, operation {v}", value[..., some], expected)
                 if tensor in tiles:
-                    places = _places(tiles[tensor], rows, columns)
+                    places = _ring_index(tiles[tensor], rows, columns)
                     tiles[tensor][places] = _fit_pixels(value[..., some], tiles[tensor].shape[2])
                 else:
                     self._whole_tensor(tensor)[..., some] = value[..., some]
@@ -191,10 +191,10 @@ class _Run:
             out = graph.tensors[tensor]
             total = self._check_sums(number, sums, out.bytes).reshape(out.rows, out.columns, out.pixel)
             total = total + pattern_of(graph, region.end - 1, (0, out.rows), (0, out.columns))
-            self._finish(number, tensor, (total & 255).astype(np.uint8))
+            self._store_output(number, tensor, (total & 255).astype(np.uint8))
 
-    def _sums(self, number: int, region: CascadeRegion) -> Bytes8:
-        """Return the accumulator bytes of a region's last operation."""
+    def _accumulator(self, number: int, region: CascadeRegion) -> Bytes8:
+        """Return the bytes of the arena in which a region's last operation accumulates, set to 0."""
         tensor = graph_last(self.graph, region).outputs[0]
         bytes_ = sums_of(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
@@ -203,54 +203,54 @@ class _Run:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums from several copies of `size` bytes, which must be equal."""
+        """Return the sums of an accumulator that has them in several copies of `size` bytes, which must be equal."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(f"region {number}: sums were overwritten")
         return sums[:size].astype(np.int64)
 
-    def _finish(self, number: int, tensor: int, value: Bytes8) -> None:
+    def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
         self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole_tensor(tensor)[:] = value
 
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor with only the channels of one step; the others are 0."""
+        """Return a tensor as operation v reads it in one step: with the channels of the step, and 0 in all others."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
             return self._whole_tensor(source)
         row = self.graph.tensors[source]
-        some = self._range(source, region.ranges[v].channels[step])
+        some = self._channel_bytes(source, region.ranges[v].channels[step])
         seen = np.zeros((row.rows, row.columns, row.pixel), np.uint8)
         if source in tiles:
-            held = tiles[source][_places(tiles[source], (0, row.rows), (0, row.columns))]
+            held = tiles[source][_ring_index(tiles[source], (0, row.rows), (0, row.columns))]
             seen[..., some] = _fit_pixels(held, some.stop - some.start)
         else:
             seen[..., some] = self._whole_tensor(source)[..., some]
         return seen
 
-    def _range(self, tensor: int, channels: Span) -> slice:
-        """Return the range of bytes in a pixel that some channels take."""
+    def _channel_bytes(self, tensor: int, channels: Span) -> slice:
+        """Return the range of bytes of a pixel that a range of channels takes."""
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
-    def _sizes(self, operation: AccessOperation) -> tuple[Span, Span]:
+    def _input_ranges(self, operation: AccessOperation) -> tuple[Span, Span]:
         source = self.graph.tensors[operation.reads[0].tensor]
         return (0, source.rows), (0, source.columns)
 
 
 def graph_last(graph: AccessGraph, region: CascadeRegion) -> AccessOperation:
-    """Return the last operation of a region."""
+    """Return the last operation of a region of a graph."""
     return graph.operations[region.end - 1]
 
 
-def _places(ring: Bytes8, rows: Span, columns: Span) -> Any:
+def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut to `pixel` bytes; the last step may make fewer bytes than the others."""
+    """Return pixels cut or padded to `pixel` bytes, as the last step may make fewer bytes than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

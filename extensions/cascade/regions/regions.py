@@ -1,4 +1,4 @@
-"""A cascade: a graph with access maps, and the regions that it runs in, step by step."""
+"""The classes of a cascade: a graph with access maps, and the regions that run one after another."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
 _MOST_STEPS = 1 << 20
-"""The most steps of a region that are accepted in an answer from elsewhere."""
+"""The most steps of a region that are read from an answer's JSON."""
 
 
 def is_none(value: object) -> bool:
-    """Return True for None: such fields are left out of answers."""
+    """Return True for None, so that fields without a value are left out of answers."""
     return value is None
 
 
 class Line(NamedTuple):
-    """The number clamp(slope * y + offset, 0, top) of step y."""
+    """The linear function clamp(slope * y + offset, 0, top) of a step y."""
 
     slope: int
     offset: int
     top: int
 
     def value_at(self, step: int) -> int:
-        """Return the number at a step."""
+        """Return the value of the line at a step."""
         return min(max(self.slope * step + self.offset, 0), self.top)
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the exact line through the numbers of consecutive steps; None if there is none."""
+    """Return the line that passes exactly through the numbers of consecutive steps; None if there is none."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Return the ranges that a line or table represents, the inverse of `_closed_form`."""
+    """Return the ranges that a line or a table of JSON represents; the inverse of `_closed_form`."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as the line of their ends if each begins where its predecessor ends."""
+    """Return ranges as the line of their ends if each range begins where the last one ended, else as a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -81,7 +81,7 @@ Spans = Annotated[
     PlainSerializer(_closed_form, return_type=dict[str, Any]),
     WithJsonSchema(_SCHEMA),
 ]
-"""The ranges of all steps, (0, 0) for nothing; in JSON a line of their ends, or a table."""
+"""A range for each step, (0, 0) if it is empty; in JSON, the line of their ends or a table."""
 
 
 class Stripes(Answer):
@@ -116,17 +116,17 @@ class RegionBuffer(Answer):
 
     @property
     def rows(self) -> int:
-        """The number of rows that it holds."""
+        """The number of rows that the buffer keeps."""
         return self.capacity[0]
 
     @property
     def columns(self) -> int:
-        """The number of columns that it holds."""
+        """The number of columns that the buffer keeps."""
         return self.capacity[1]
 
     @property
     def pixel(self) -> int:
-        """The bytes of a pixel in it; fewer than the tensor's if it holds only some channels."""
+        """The bytes of a pixel in the buffer; fewer than the tensor's if it keeps only some channels."""
         return self.capacity[2]
 
 
@@ -162,7 +162,7 @@ class CascadeRegion(Answer):
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
-        """Return the region of one operation that runs whole."""
+        """Return the region of a single operation that runs as a whole, by one of its alternatives."""
         steps = (1, 1)
         return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 
@@ -177,9 +177,9 @@ class CascadeRegion(Answer):
         pieces: dict[int, Stripes] | None = None,
         slide: Slide | None = None,
     ) -> CascadeRegion:
-        """Return the region of operations that run in steps."""
+        """Return the region of operations that run in steps, with the fields that follow from its ranges."""
         last = ranges[max(ranges)]
-        (ragged, waste), is_along = _ragged_steps(last), kind == "channels"
+        (ragged, waste), is_along = _ragged_and_waste(last), kind == "channels"
         return cls(
             id=f"r{number}",
             ops=tuple(ranges),
@@ -196,7 +196,7 @@ class CascadeRegion(Answer):
         )
 
     def remake(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
-        """Return the region with other ranges or buffers; derived fields are computed again."""
+        """Return the region with other ranges or buffers, and with the fields that follow from them."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
         region = self.striped_region(number, self.kind, stride, ranges, held, self.pieces, self.slide)
@@ -204,7 +204,7 @@ class CascadeRegion(Answer):
 
     @property
     def first_operation(self) -> int:
-        """The first operation."""
+        """The position of the first operation."""
         return self.ops[0]
 
     @property
@@ -214,17 +214,17 @@ class CascadeRegion(Answer):
 
     @cached_property
     def holds(self) -> dict[int, RegionBuffer]:
-        """The buffers by tensor."""
+        """The buffers of the region, by tensor."""
         return {row.tensor: row for row in self.buffers or ()}
 
     @property
     def trips(self) -> int:
-        """The total number of steps."""
+        """The number of steps along all axes."""
         return self.channel_steps or prod(self.steps)
 
 
-def _ragged_steps(last: Stripes) -> tuple[int, float]:
-    """Return the number of steps that make less than the largest one, and the waste if they are padded."""
+def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
+    """Return the number of steps that make less than the largest step, and the waste if these are padded."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
     ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
@@ -233,7 +233,7 @@ def _ragged_steps(last: Stripes) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Cascade:
-    """A graph and its regions, which cover the operations in order."""
+    """A graph and its regions, which together contain all operations in order; `streamed` tensors come in pieces."""
 
     graph: AccessGraph
     regions: tuple[CascadeRegion, ...]
@@ -241,13 +241,13 @@ class Cascade:
 
 
 def hull(spans: Iterable[Span]) -> Span:
-    """Return the smallest range that contains some ranges; (0, 0) if all are empty."""
+    """Return the smallest range that contains all given ranges; (0, 0) if all of them are empty."""
     some = [(first, end) for first, end in spans if first < end]
     return (min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0)
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that accumulates over the steps."""
+    """Return True if a region along channels ends with an operation that sums its input channels over the steps."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False
@@ -256,7 +256,7 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
 
 
 def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
-    """Return the accumulator bytes that a region keeps in addition to its output."""
+    """Return the bytes of accumulators that a region keeps in addition to its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":
         return 0
@@ -266,21 +266,21 @@ def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
 
 
 def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
-    """Return the steps of a region, rows first."""
+    """Return the pairs of row step and column step of a region, with the rows in the outer loop."""
     rows, columns = region.steps
     return product(range(rows), range(columns))
 
 
 def whole_name(tensor: int) -> str:
-    """Return the buffer name of a whole tensor in a cascade's operations."""
+    """Return the buffer name of a tensor that is kept as a whole."""
     return f"t{tensor}"
 
 
 def region_buffer_name(region: int, tensor: int) -> str:
-    """Return the buffer name of a tensor that lives in one region only."""
+    """Return the buffer name of a tensor that is kept inside one region only."""
     return f"t{tensor}.r{region}"
 
 
 def sums_name(region: int, tensor: int) -> str:
-    """Return the buffer name of the accumulators of a region."""
+    """Return the buffer name of the accumulators of a region's last operation."""
     return f"t{tensor}.r{region}.sums"

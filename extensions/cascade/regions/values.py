@@ -1,7 +1,7 @@
-"""The value of each operation, for tests: a sum modulo 256 over all elements named by its access maps.
+"""Test values of operations: sums modulo 256 over all elements that their access maps read.
 
-Each element is multiplied by an odd number of its place, so that one that is missing, or is another one, makes a
-difference. A channel that depends on the `same` one depends on no other.
+Each element is multiplied by an odd number for its position, so that a missing or wrong element changes the sum. An
+output channel that depends on the `same` input channel depends on no other.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memplan.extensions.cascade.regions.regions import Span, hull
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 Sums: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
-"""The elements of a tensor in a range of rows and a range of columns."""
+"""A function that returns a tensor's elements in a range of rows and a range of columns."""
 _AT_ONCE = 2**20
-"""The elements summed at once, about 30 ms of work, so that a caller can stop in between."""
+"""The elements that are summed at once, in about 30 ms, so that a caller can stop in between."""
 
 
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
-    """Return the value of each tensor when the operations run whole, one after another.
+    """Return the value of each tensor when all operations run as a whole, one after another, on drawn inputs.
 
-    Inputs are drawn. `pause` is called before each, and at each read of a tensor; an exception from it ends the run.
+    `pause` is called before each drawn input and at each read of a tensor; an exception from it ends the run.
     """
     random, values = np.random.default_rng(seed), dict[int, Bytes8]()
     for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):
@@ -45,8 +45,8 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 
 def _odd_factors(first: int, end: int, salt: int) -> Sums:
-    """Return an odd factor for each position of an axis."""
-    # Odd weights: each byte read affects the result modulo 256.
+    """Return an odd factor for each position in [first, end) of an axis."""
+    # A change of a byte times an odd number never vanishes modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
@@ -56,7 +56,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with another number of channels, each depending on old channels."""
+    """Return values with `pixel` channels, each of which depends on some of the old channels."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -66,42 +66,42 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
     return value[:, :, np.arange(pixel) % channels] * (2 * np.arange(pixel) + 1)
 
 
-def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the output of an operation for padding alone."""
+def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
+    """Return the part of operation v's output that depends on no input, as an output of padding alone has."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
     return pattern
 
 
-def _bands(rows: Span, elements: int) -> Iterator[Span]:
-    """Yield parts of a range of rows, at least one row each, limited by the elements of a row."""
+def _row_bands(rows: Span, elements: int) -> Iterator[Span]:
+    """Yield parts of a range of rows, each of at least one row and of few enough elements to be summed at once."""
     height = max(1, _AT_ONCE // max(1, elements))
     for first in range(rows[0], max(rows[1], rows[0] + 1), height):
         yield first, min(first + height, rows[1])
 
 
 def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return an operation's output for a range of rows and columns."""
+    """Return an operation's output for a range of rows and a range of columns."""
     operation = graph.operations[v]
     out, sources = graph.tensors[operation.outputs[0]], [graph.tensors[read.tensor] for read in operation.reads]
     elements = max(row.rows * row.columns * row.pixel // max(1, out.rows) for row in (out, *sources))
-    bands = list(_bands(rows, elements))
+    bands = list(_row_bands(rows, elements))
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # each part reads much of what all parts read
+            bands = [rows]  # the parts would read most of their input again
     totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
     return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return what an operation makes of padding alone, in a range of rows and columns."""
-    return _pattern(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
+    """Return an operation's output for padding alone, in a range of rows and a range of columns."""
+    return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
 def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
-    """Return the contribution of all inputs to an operation's output in a range of rows and columns."""
+    """Return the sum of all inputs' contributions to an operation's output, in a range of rows and of columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
     total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
@@ -113,7 +113,7 @@ def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetc
 
 
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each output pixel, the weighted sum of everything read of one tensor."""
+    """Return, for each output pixel, the weighted sum of all pixels of one input that its window reads."""
     windows = [
         [window.source(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
@@ -130,28 +130,28 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return the part of a sum that a range of rows and columns adds, for each input channel."""
-    return (_total(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
+    """Return, for each input channel, the part of a sum that a range of rows and of columns adds."""
+    return (_channel_sums(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 
-def _total(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return the weighted sum of each channel of a tensor in a range of rows and of columns."""
+def _channel_sums(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
+    """Return the weighted sum of each channel of a tensor over a range of rows and a range of columns."""
     pixel = graph.tensors[tensor].pixel
     total = np.zeros(pixel, np.int64)
-    for band in _bands(rows, (columns[1] - columns[0]) * pixel):
+    for band in _row_bands(rows, (columns[1] - columns[0]) * pixel):
         total += _weight_pixels(fetch(tensor, band, columns), band, columns, salt).sum(axis=(0, 1))
     return total
 
 
 def finish_sums(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
-    """Return an operation's output from its sums."""
+    """Return the output of an operation whose sums are complete."""
     out = graph.tensors[graph.operations[v].outputs[0]]
-    total = _fold_channels(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
+    total = _fold_channels(sums.reshape(1, 1, -1), out.pixel) + _bias(graph.origin(v), (0, 1), (0, 1), out.pixel)
     return (total & 255).astype(np.uint8)
 
 
 def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
-    """Return each tensor that an operation makes, with its value."""
+    """Return the tensors that operation v makes when it runs as a whole, each with its value."""
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]
@@ -166,10 +166,10 @@ def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes
         added = np.zeros((1, 1, out.pixel), np.int64)
         for salt, read in enumerate(operation.reads):
             source = graph.tensors[read.tensor]
-            total = _total(graph, read.tensor, (0, source.rows), (0, source.columns), salt, fetch)
+            total = _channel_sums(graph, read.tensor, (0, source.rows), (0, source.columns), salt, fetch)
             if source.pixel and out.pixel:
                 added = added + _fold_channels(total.reshape(1, 1, -1), out.pixel)
-        bands = _bands((0, out.rows), out.columns * out.pixel)
-        totals = (_pattern(graph.origin(v) + k, band, columns, out.pixel) + added for band in bands)
+        bands = _row_bands((0, out.rows), out.columns * out.pixel)
+        totals = (_bias(graph.origin(v) + k, band, columns, out.pixel) + added for band in bands)
         made.append((tensor, np.concatenate([(total & 255).astype(np.uint8) for total in totals])))
     return made

@@ -1,1 +1,1 @@
-"""The search for cascades: which operations run together in stripes."""
+"""The search for cascades, which chooses the operations that run together in stripes."""

@@ -1,8 +1,8 @@
-"""Regions along channels: each step makes some channels of the intermediate tensors from all the input.
+"""Regions along channels: each step makes some channels of the intermediate tensors, from all of the input.
 
-An operation that mixes channels may begin such a region, where it makes some of them; and end it, where it adds up what
-each step reads of them, in sums of the whole output. In between, each channel is made of the same one. No operation
-does more work than layer by layer. The source is fused depthwise tiling (FDT, arXiv 2303.17878).
+An operation that mixes channels may begin such a region, and makes some of its channels in a step. It may also end one,
+and adds the channels of each step to sums of the whole output. In between, each channel depends on the same channel
+alone. No operation does more work than layer by layer. Source: fused depthwise tiling (FDT, arXiv 2303.17878).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class _ChannelCut(NamedTuple):
-    """The first and the last operation, and the channel counts per step, with their costs."""
+    """A cut of operations [first, j) into steps: `tile` are the channels of a step, `steps` the numbers of steps."""
 
     first: int
     j: int
@@ -32,11 +32,11 @@ class _ChannelCut(NamedTuple):
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
-    """Return the regions along channels in [first, j) that end with operation j - 1, for the given tiles."""
+    """Return the regions along channels with ends (first, j), for each number of channels of a step in `tiles`."""
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
-    # The last operation may make channels one by one, or add up ranges of its input channels.
+    # The last operation may make some channels in each step, or sum over the input channels of all steps.
     if row.partial:
         cut.append((row.reads[0].tensor, True))
     for tensor, adds_up in cut:
@@ -52,7 +52,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
 
 
 def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _ChannelCut) -> Rows:
-    """Return regions of two operations and more, grown backwards while channels stay independent."""
+    """Return the regions of at least two operations, grown backwards as long as channels stay independent."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
@@ -65,21 +65,21 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
     regions = []
     for v in range(j - 2, cut.first - 1, -1):
         row = graph.operations[v]
-        if not _may_grow(graph, cut, v):
+        if not _can_grow(graph, cut, v):
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # An operation after the region reads it, so all of its channels are kept.
+        # A later region reads this tensor, so all of its channels are kept.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:
             made = graph.tensors[tensor]
             held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
-            # A slice is alive from the operation that makes it to its latest reader inside.
+            # A slice of channels is alive from the operation that makes it to its last reader in the region.
             latest = max(reader for reader in graph.readers[tensor] if reader < j)
             profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
         peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
-        once, again = _reads(graph, v, j)
+        once, again = _read_bytes(graph, v, j)
         traffic = fixed + once + (again + added) * cut.steps
         rows = np.zeros((len(cut.tile), N_FOUND), np.int64)
         rows[:, :4] = np.stack([np.full_like(peak, v), np.full_like(peak, j), peak, np.full_like(peak, macs)], axis=1)
@@ -88,8 +88,8 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
     return np.concatenate(regions) if regions else np.zeros((0, N_FOUND), np.int64)
 
 
-def _may_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
-    """Return True if an operation makes channels that later operations of the region take one by one."""
+def _can_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
+    """Return True if each channel that operation v makes can be read alone by the later operations of the region."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
         return False
@@ -105,8 +105,8 @@ def _may_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
     )
 
 
-def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
-    """Return the bytes that a region reads once, and the bytes that it reads in every step."""
+def _read_bytes(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
+    """Return the bytes that a region reads once in total, and the bytes that it reads in every step."""
     once, again = 0, 0
     for v in range(first, end):
         for read in graph.operations[v].reads:

@@ -1,4 +1,4 @@
-"""The options of a search for cascades."""
+"""The options of a search for cascades, and the combinations of a sweep over their values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memplan.questions.question import QuestionOptions, Seconds
 Options = TypeVar("Options", bound=QuestionOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
-"""The options shared by all combinations."""
+"""The options that all combinations of a sweep share, and that cannot be swept."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def _values(value: object) -> object:
-    """Return the values of each option, also from texts NAME=VALUE,VALUE."""
+def _sweep_values(value: object) -> object:
+    """Return the values of each swept option, read from texts NAME=VALUE,VALUE; other types unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -33,22 +33,22 @@ def _values(value: object) -> object:
         if not is_named or not listed or name in values:
             form = "NAME=VALUE,VALUE, as in longest=1,2,4; values with commas are separated by ;"
             raise refuse(f"must be {form}, each name once, got {excerpt(text)}")
-        values[name.replace("-", "_")] = tuple(map(_value, listed.split(";" if ";" in listed else ",")))
+        values[name.replace("-", "_")] = tuple(map(_sweep_value, listed.split(";" if ";" in listed else ",")))
     return values
 
 
-def _value(text: str) -> object:
+def _sweep_value(text: str) -> object:
     word = text.strip()
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
 
 Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
-Sweep = Annotated[dict[Name, Values], BeforeValidator(_values)]
+Sweep = Annotated[dict[Name, Values], BeforeValidator(_sweep_values)]
 """The values of each swept option, by its name."""
 
 
 def combinations(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Options]]:
-    """Return all combinations of values with their options, the last option varying fastest; raises OptionError."""
+    """Return all combinations of swept values, each with its options; the last option varies fastest."""
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
             names = ", ".join(sorted(type(options).model_fields.keys() - set(_APART)))
@@ -64,17 +64,17 @@ Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
 OrderName = Literal["several", "given", "breadth-first", "depth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
-"""The objectives for which a front is computed."""
+"""The sets of goals for which a Pareto front can be computed."""
 LONGEST = 60
 """The most operations of a region."""
 WORST = 4.0
-"""The most multiplications of a region, as a multiple of its layer-by-layer count."""
+"""The most multiplications of a region, as a multiple of those of its operations run once."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_STRIPE = 1 << 20
 
 
-def _stripe(value: object) -> object:
-    """Return the rows and columns of a number or of a text such as 4 or 6x6."""
+def _stripe_sizes(value: object) -> object:
+    """Return rows and columns from a number of rows or a text such as 4 or 6x6; columns are 0 for whole rows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
     if not isinstance(value, str):
@@ -85,21 +85,21 @@ def _stripe(value: object) -> object:
     return int(match[1]), int(match[2] or 0)
 
 
-def _objectives(value: object) -> object:
-    """Return the words of comma-separated texts."""
+def _goal_names(value: object) -> object:
+    """Return the names of goals in one or several comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
     return tuple(word for text in texts for word in (text.split(",") if isinstance(text, str) else [text]))
 
 
-def _pools(value: object) -> object:
-    """Return the names and sizes of memories given as NAME=SIZE, as objects, or as pairs."""
+def _memories(value: object) -> object:
+    """Return the memories as pairs of name and size, from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
-    return tuple(map(_pool, rows)) if isinstance(rows, (list, tuple)) else value
+    return tuple(map(_memory, rows)) if isinstance(rows, (list, tuple)) else value
 
 
-def _pool(row: object) -> object:
+def _memory(row: object) -> object:
     if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
         return row["name"], row["size"]
     if not isinstance(row, str):
@@ -113,8 +113,8 @@ def _pool(row: object) -> object:
         raise refuse(str(error)) from error
 
 
-def _point(position: object) -> object:
-    """Return the position given by a number or its digits, or the word all."""
+def _position(position: object) -> object:
+    """Return the position of a point from a number or its digits; the word all is returned unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
@@ -141,17 +141,17 @@ class CascadeOptions(QuestionOptions):
     overlap: Literal["none", "sliding"] = Field(
         "none", description="With sliding, the output of a region may grow into an input that is no longer needed."
     )
-    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_objectives)] = Field(
+    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_goal_names)] = Field(
         FRONTS[0], description="The goals of the front. A point is shown if no other one is as good in all of them."
     )
-    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_pools)] = Field(
+    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_memories)] = Field(
         (), description="Plan into two memories. Give the fast one first, then the slow one: fast=64KiB and slow=1MiB."
     )
     alignment: int = Field(1, description="Round buffers up to multiples of this many bytes, a power of two.")
     brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
         1, description="Pad the number of channels to a multiple of this."
     )
-    stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
+    stripe: Annotated[tuple[int, int], BeforeValidator(_stripe_sizes)] | None = Field(
         None, description="Cut regions only into stripes of this many rows, such as 4, or into tiles, such as 6x6."
     )
     longest: Annotated[int, Field(ge=1, le=LONGEST)] = Field(
@@ -175,7 +175,7 @@ class CascadeOptions(QuestionOptions):
         description="Search once for each of these values of an option: longest=1,2,4 or rolling=yes,no. May be "
         "repeated, for all combinations.",
     )
-    point: Annotated[int | Literal["all"], BeforeValidator(_point)] | None = Field(
+    point: Annotated[int | Literal["all"], BeforeValidator(_position)] | None = Field(
         None,
         description="Include the problem and the plan of one point in the answer, or those of all points. 0 is the "
         "first point, and -1 the one of the least peak.",
@@ -188,11 +188,11 @@ class CascadeOptions(QuestionOptions):
 
     @property
     def is_sliding(self) -> bool:
-        """True if outputs may grow into dying inputs."""
+        """True if the output of a region may grow into an input that is no longer needed."""
         return self.overlap == "sliding"
 
     def max_macs(self, once: int) -> int:
-        """Return the limit on multiplications, given the layer-by-layer count; 2^62 for no limit."""
+        """Return the most multiplications of a cascade, given the layer-by-layer count; 2^62 without a limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")

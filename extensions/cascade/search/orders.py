@@ -1,7 +1,7 @@
-"""Other orders of the operations, in which regions save more, such as one branch after another.
+"""Other orders of the operations, such as one branch after another, in which regions save more memory.
 
-Regions are intervals of an order. Where operations have more than one, the regions found are ordered as operations of
-their own, by the tensors that are whole between them; depth first and the order with the least peak are tried, too.
+Regions are intervals of an order. If a graph has several orders, its regions are ordered as if each were one operation,
+by the tensors that are whole between them. Orders depth first, heads early and by least peak are tried, too.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
-"""The number of orders kept for their effect on chains other than the lowest."""
+"""The most orders that are tried for chains other than the one with the lowest peak."""
 
 
 def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return a graph in a named order; `after` as for `alternative_orders`."""
+    """Return a graph in a named order; `after` lists required predecessors, as for `alternative_orders`."""
     if name in ("several", "given"):
         return graph
     single = _operation_graph(graph, after)
@@ -38,17 +38,17 @@ def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGrap
 def alternative_orders(
     given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
 ) -> Iterator[AccessGraph]:
-    """Yield graphs in other orders; none if the order is unique.
+    """Yield graphs in other orders; none if the graph has only one order.
 
-    `after` lists, for each operation, the operations that must run before it; empty if only tensors order operations.
-    The regions of chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
+    `after` lists, for each operation, the operations that must precede it; empty if only tensors order operations. Of
+    chains with at most `most` multiplications, the regions are ordered; `streamed` tensors take no bytes between them.
     """
     graph, single = given.graph, _operation_graph(given.graph, after)
-    if not _has_several(single):
+    if not _has_several_orders(single):
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
-    while not is_over() and (order := next(orders, None)) is not None:  # each order takes time
+    while not is_over() and (order := next(orders, None)) is not None:  # the search for an order takes time
         if order not in seen:
             seen.add(order)
             yield reorder(graph, order)
@@ -57,9 +57,9 @@ def alternative_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes, in orders that minimise the peak of their lowest chains."""
+    """Yield graphs with second passes, in the orders with the lowest peaks of their chains."""
     seen = set[tuple[int, ...]]()
-    for chain in reversed(passes.chains) if _has_several(_operation_graph(given.graph, ())) else ():
+    for chain in reversed(passes.chains) if _has_several_orders(_operation_graph(given.graph, ())) else ():
         alone = passes.graph_of_chain(chain)
         if alone.graph.origins not in seen and chain.macs <= most:
             seen.add(alone.graph.origins)
@@ -68,19 +68,19 @@ def orders_of_passes(
                     yield reorder(alone.graph, order)
 
 
-def _has_several(single: OperationGraph) -> bool:
-    """Return True if the operations of a graph may run in several orders."""
+def _has_several_orders(single: OperationGraph) -> bool:
+    """Return True if the operations of a graph may run in more than one order."""
     return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best orders of the regions of chains, the lowest chain first, then a few others if lower."""
+    """Yield the best order of the regions of the lowest chain, then those of a few others that lower their peak."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
         regions = [tuple(range(*map(int, given.found[row, [FOUND_FROM, FOUND_TO]]))) for row in chain.rows]
         peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
-        # By work, not by the clock: the same graph is searched in the same orders everywhere.
+        # The effort is limited by counted work, not by the clock, so that every machine searches the same orders.
         placed = order_operations(
             _region_graph(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
         )
@@ -92,8 +92,8 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
-    """Yield orders of single operations, independent of the regions."""
-    # Heads of several outputs, made while a region still has the rows that they read.
+    """Yield orders of single operations, which do not depend on regions."""
+    # Outputs as early as possible, made while a region still keeps the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)
@@ -107,7 +107,7 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
-    """Return the graph in the form that order searches take, one operation for each."""
+    """Return a graph with access maps as a graph of operations, which the searches for orders take."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations
@@ -124,7 +124,7 @@ def _region_graph(
     peaks: list[int],
     streamed: Collection[int],
 ) -> OperationGraph:
-    """Return the graph with regions as operations; tensors inside a region count as its work."""
+    """Return the graph whose operations are regions; tensors kept inside a region count as its work."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)
@@ -134,7 +134,7 @@ def _region_graph(
         made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        # Tensors whole while the region runs: made before it and read in it or later, or made in it and read later.
+        # Tensors that are whole while the region runs: made before it and used in or after it, or made in it for later.
         is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
         alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})

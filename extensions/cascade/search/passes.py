@@ -2,9 +2,9 @@
 
 A tensor that is read before and after a global pool (squeeze-and-excite) must be whole in between, and so must a
 shortcut around it. If the operations that make them run again right before the late reader, only the inputs of these
-operations are whole. Graphs with such second passes share their cuts outside of them with the given graph, so the best
-chain through all of these graphs chooses for each place whether, and from where, operations run again. Other tensors
-that are alive at the least peak are then recomputed for their late readers, one by one.
+operations are whole. Graphs with such second passes share their cuts outside of them with the given graph. So the best
+chain through all of these graphs chooses for each place whether, and from where, operations run again. Then other
+tensors that are alive at the least peak are recomputed for their late readers, one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_ROUNDS = 8
 
 
 class Pass(NamedTuple):
-    """Operations, from `first` on, that run again just before operation `late`."""
+    """A second pass: operations, the first of which is `first`, that run again just before operation `late`."""
 
     first: int
     late: int
@@ -41,7 +41,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Variant:
-    """A graph, its regions, and the front of its chains."""
+    """A graph, the regions found in it, and the Pareto front of its chains of regions."""
 
     graph: AccessGraph
     found: Rows
@@ -49,11 +49,11 @@ class Variant:
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut."""
+        """The number of the last cut, at the end of all operations."""
         return len(self.graph.operations)
 
     def min_peak_chain(self, most: int) -> Chain | None:
-        """Return the chain with the lowest peak within a limit of multiplications."""
+        """Return the chain with the lowest peak among those of at most `most` multiplications; None without any."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return the same graph with only regions of at most `longest` operations."""
+        """Return the same graph with only the regions of at most `longest` operations, and their front."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -75,15 +75,15 @@ class Variant:
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the graph of a chain with the regions of that chain only."""
+        """Return the graph of one chain, with the regions of that chain as its only chain."""
         return Variant(self.graph, self.found, [chain])
 
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Graphs that share cuts: `found` spans cuts, `sources` maps each region to its graph and its ends there.
+    """Several graphs with second passes that share cuts: `sources` maps each region to its graph and its ends there.
 
-    `passes` are the second passes of each graph; the first graph, that is given, has none.
+    `passes` are the second passes of each graph; the first graph, the original one, has none.
     """
 
     passes: Sequence[Sequence[Pass]] = ()
@@ -92,7 +92,7 @@ class SeveralPasses(Variant):
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut."""
+        """The number of the last cut of all graphs together."""
         return self.n_cuts
 
     @property
@@ -105,16 +105,16 @@ class SeveralPasses(Variant):
 
     @property
     def is_new(self) -> bool:
-        """True if a chain uses a second pass."""
+        """True if any chain of the front uses a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the graph with a chain's second passes, and the regions of the chain."""
+        """Return the graph with the second passes that a chain uses, and the chain's regions in it."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
             for one in self.passes[which]:
-                # The pass is gone through where a region has one of the operations from its first to its late one.
+                # A chain uses a pass if one of its regions has an operation from the pass's first one to its late one.
                 if first <= one.late + shift + len(one.operations) and end > one.first + shift:
                     chosen[one] = None
                 shift += len(one.operations)
@@ -128,14 +128,14 @@ class SeveralPasses(Variant):
 
 
 def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
-    """Return a graph with second passes, given by their late operations."""
+    """Return a graph in which the operations of some second passes run again."""
     return repeat_operations(graph, {one.late: one.operations for one in passes})
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the chains through a graph and its variants with second passes; None if no pass is possible."""
-    sets = list(_sets_of(given.graph))
-    # Second passes may double the graph, which must stay within the limits.
+    """Return the front of chains through a graph and its variants with second passes; None if there are none."""
+    sets = list(_pass_sets(given.graph))
+    # Second passes may double the graph, which must not exceed the limits of `AccessGraph`.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None
@@ -148,8 +148,8 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
         own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
-            # Regions apart from all second passes are those of the graph that is given.
-            upto = np.concatenate([[0], np.cumsum(_is_apart(given.graph, every[which]))])
+            # Regions outside of all second passes are already in the original graph.
+            upto = np.concatenate([[0], np.cumsum(_cuts_in_passes(given.graph, every[which]))])
             inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
             own, ends = own[inside], ends[inside]
         rows.append(own)
@@ -160,8 +160,8 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
     return SeveralPasses(given.graph, joined, front(joined, count), every, source, count)
 
 
-def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return 1 for each cut inside a second pass, which the original graph lacks."""
+def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
+    """Return 1 for each cut inside a second pass, as the original graph has no such cut, and 0 for all others."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -171,11 +171,11 @@ def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
 
 
 def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
-    """Return consecutive numbers for the cuts of each graph, equal where cuts are shared; and the last number."""
+    """Return consecutive numbers of the cuts of each graph, equal for shared cuts, and the last number."""
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
-        apart, row = _is_apart(graph, passes), []
+        apart, row = _cuts_in_passes(graph, passes), []
         ends = [
             (one.late + sum(len(p.operations) for p in passes[:k]), len(one.operations)) for k, one in enumerate(passes)
         ]
@@ -184,21 +184,21 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
             while k < len(ends) and cut > sum(ends[k]):
                 shift, k = shift + ends[k][1], k + 1
             since = since if is_apart else cut - shift
-            # A cut inside a pass has the key of the last shared cut before it.
+            # The key of a cut inside a pass begins with the last shared cut before it.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
     numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
     return [np.array([numbers[key] for key in row], np.int64) for row in keys], len(numbers) - 1 if n else 0
 
 
-def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each pass, with and without its neighbours."""
-    # A region extends from after a second pass to the next sum, with or without the pass of that sum.
-    every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
+def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of disjoint second passes: all passes, and every other one."""
+    # A region after a second pass may end at the next sum, which has a pass of its own or has none.
+    every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
 
-def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of disjoint second passes that together contain every pass."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
@@ -219,7 +219,7 @@ def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return the tensors that are whole across a sum: all of them, and only the largest."""
+    """Return sets of tensors that are whole across a sum: all of them, and each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -230,7 +230,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute some tensors after a sum, each from fewer bytes than the last."""
+    """Yield second passes that recompute some tensors after a sum, each from fewer whole bytes than the last."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -241,7 +241,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
         if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
             return
         again.add(first)
-        # A tensor of one pixel is kept: the sums were made for it.
+        # A tensor of one pixel, such as the output of the sum, is small enough to be kept.
         wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
         bytes_ = sum(graph.tensors[t].bytes for t in wanted)
         if bytes_ < least:
@@ -255,7 +255,7 @@ def _is_image(graph: AccessGraph, tensor: int) -> bool:
 
 
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
-    """Return the regions that a search finds, and the front of their chains."""
+    """Return a graph with the regions that a search finds in it, and the front of their chains."""
     rows = search.run(is_over)
     return Variant(graph, rows, front(rows, len(graph.operations)) if graph.operations else [])
 
@@ -263,9 +263,9 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
 def repeated_variants(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
-    """Yield graphs in which operations run again: with all second passes, then more while the peak falls.
+    """Yield graphs in which operations run again: with second passes first, then with more while the peak falls.
 
-    `windows` are those of the search of the graph that is given.
+    `windows` is the cache of regions of the original graph's search.
     """
     most = min(options.max_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
@@ -280,14 +280,14 @@ def repeated_variants(
     for _ in range(MOST_ROUNDS):
         best: Variant | None = None
         least = current.min_peak_chain(most)
-        for graph in _candidates(current, least):
+        for graph in _recomputing_graphs(current, least):
             if is_over():
                 return
             if graph.macs > most:
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.min_peak_chain(most)
-            # Only a lower peak counts: the same peak for more multiplications is worth nothing.
+            # Only a lower peak counts, as the same peak with more multiplications is worth nothing.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
@@ -296,8 +296,8 @@ def repeated_variants(
         current = best
 
 
-def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs in which a tensor alive at the peak is remade for its late readers."""
+def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
+    """Yield graphs in which one tensor that is alive at the peak is recomputed for a late reader."""
     if least is None:
         return
     graph, rows = variant.graph, variant.found
@@ -312,14 +312,14 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
-        # The longest wait between two readers is where not keeping it saves most.
+        # Recomputation saves most where the time between two readers of the tensor is longest.
         late = max(gaps)[1]
-        for operations in _depths(graph, tensor):
+        for operations in _recomputing_sets(graph, tensor):
             yield repeat_operations(graph, {late: operations})
 
 
-def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that recompute a tensor, each from fewer bytes than the last."""
+def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
+    """Yield sets of operations that recompute a tensor, each from fewer kept bytes than the last."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:
@@ -330,7 +330,7 @@ def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
             read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
         }
         bytes_ = sum(graph.tensors[t].bytes for t in outside)
-        # Going further back pays only where fewer bytes are kept in its place.
+        # A larger set is worth its work only if its inputs, which are kept instead, have fewer bytes.
         if bytes_ < least:
             least, count = bytes_, count + 1
             yield frozenset(chosen)

@@ -1,4 +1,4 @@
-"""The planning of chains, for the Pareto-optimal points."""
+"""The planning of chains of regions, which keeps the Pareto-optimal points."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memplan.extensions.cascade.search.tables import moved_elsewhere, streamed_t
 PLAN_S = 10.0
 """The most seconds for planning one point."""
 POOLS_S = 1.0
-"""The most seconds if tensors choose between memories: a cheaper choice is not worth more."""
+"""The most seconds for planning one point in two memories, as a cheaper choice is not worth more time."""
 FRACTIONS = (2, 8)
 MOST_CHAINS = 12
-"""With two memories: the size thresholds, as parts of the fast one, for moving tensors; the most chains planned."""
+"""With two memories: tensors larger than these parts of the fast one are moved; and the most chains planned."""
 
 
 class Planning:
-    """The Pareto-optimal points so far, by falling peak."""
+    """The search for points of a graph, and the Pareto-optimal points found so far, by falling peak."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over; `what` is then recorded as skipped."""
+        """Return True if the time is over; `what` is then recorded as the part of the search that was cut short."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None
@@ -54,14 +54,14 @@ class Planning:
     def run(self, search: RegionSearch, after: After) -> None:
         """Plan the chains of a search, then chains in other orders, then chains with operations that run again.
 
-        `after` lists, for each operation, the operations that must run before it for another reason than tensors.
+        `after` lists, for each operation, the operations that must precede it although they share no tensor.
         """
         if self.options.pools:
             self._run_in_pools(search)
             return
         starts = [(self.options, search)]
         if self.options.is_sliding:
-            # Slides that follow each other may not all be had at once.
+            # Consecutive slides may exclude each other, so chains without slides are planned, too.
             apart = self.options.model_copy(update={"overlap": "none"})
             starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
@@ -72,7 +72,7 @@ class Planning:
         if is_free:
             variants = [(how, self._plan_orders(how, search.windows, start, after)) for how, start in variants]
         for how, start in variants:
-            for variant in repeated_variants(start, how, search.windows, again) if self._may_repeat() else ():
+            for variant in repeated_variants(start, how, search.windows, again) if self._can_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
                 if isinstance(variant, SeveralPasses) and is_free and not after:
@@ -80,7 +80,7 @@ class Planning:
         self.baseline = self._plan_unrolled()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
-        """Plan chains with ever smaller tensors moved to the slow memory, where they take no fast bytes."""
+        """Plan chains with ever smaller tensors moved to the slow memory, so that they take no fast bytes."""
         graph, fast = self.graph, self.options.pools[0][1]
         steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
@@ -94,14 +94,14 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # With all fast memory, tensors return where there is room; with the least, the peak is the chain's.
+                # In all of the fast memory, tensors may return to it; in the chain's peak, they do not raise it.
                 for room in dict.fromkeys((fast, chains[k].peak)):
-                    self._keep(plan_chain(steps, rows, chains[k], POOLS_S, room))
+                    self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best_points()
 
     def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan chains in other orders; return the variant with the lowest peak."""
+        """Plan the chains of other orders; return the variant with the lowest peak."""
         best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -115,7 +115,7 @@ class Planning:
         return best
 
     def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
-        """Plan chains in other orders of graphs with second passes."""
+        """Plan the chains of graphs with second passes in other orders."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -123,30 +123,30 @@ class Planning:
             self.orders += 1
             self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
 
-    def _may_repeat(self) -> bool:
+    def _can_repeat(self) -> bool:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan a graph's chains within the bounds, starting with the lowest and highest peaks."""
-        # Orders and repeats are those without a limit, so that no limit finds more than none.
+        """Plan a graph's chains within the bounds, from both ends of its front inwards."""
+        # Orders and repeats are found without the limit, so that a search with it never finds more.
         variant = variant.limit_lengths(self.options.longest)
-        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
-        # From both ends of the front inwards: if the time ends early, the planned points still span the front.
+        chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
+        # If the time ends early, points planned from both ends of the front still span it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
         for k in self._chains_in_time(order):
             alone = variant.graph_of_chain(chains[k])
             own = steps if alone.graph is variant.graph else RegionSteps(alone.graph, how)
-            self._keep(plan_chain(own, alone.found, alone.chains[0], PLAN_S))
+            self._add_point(plan_chain(own, alone.found, alone.chains[0], PLAN_S))
         self.points = self.best_points()
 
-    def _keep(self, point: CascadePoint | None) -> None:
+    def _add_point(self, point: CascadePoint | None) -> None:
         if point is not None:
             self.points.append(point)
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the lowest point in the given order without rolling buffers; None if time is over."""
+        """Return the point with the lowest peak in the given order without rolling buffers; None if time is over."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
@@ -157,14 +157,14 @@ class Planning:
         return None if least is None else plan_chain(search.steps, variant.found, least, PLAN_S)
 
     def _chains_in_time(self, chains: Sequence[int]) -> Iterator[int]:
-        """Yield chains until the time is over, and count the rest."""
+        """Yield the numbers of chains until the time is over, and count the rest as unplanned."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
                 return
             yield k
 
-    def _chains(self, variant: Variant) -> list[Chain]:
+    def _chains_of(self, variant: Variant) -> list[Chain]:
         if not self.has_traffic or not variant.graph.operations:
             return variant.chains
         chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
@@ -172,7 +172,7 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds and no point dominates its estimate."""
+        """Return True if a chain is within the bounds and no planned point is as good as its estimate."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)
@@ -185,7 +185,7 @@ class Planning:
         return one.traffic <= other.traffic or not self.has_traffic
 
     def best_points(self) -> list[CascadePoint]:
-        """Return the Pareto-optimal points so far, by falling peak."""
+        """Return the Pareto-optimal points found so far, by falling peak."""
         best: list[CascadePoint] = []
         for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic or 0, p.traffic)):
             if not any(self._is_as_good(other, point) for other in best):

@@ -1,7 +1,7 @@
-"""Chains of regions as planned points: each region is a loop with a time step for each operation.
+"""The plan of a chain of regions: each region is a loop with one time step for each operation.
 
-A buffer that lives within a step is alive from its maker to its last reader there; one that is kept over steps, or that
-is whole and is made or read in a loop, is alive for all of the loop.
+A buffer used only within a step is alive from its maker to its last reader there. A buffer that is kept over steps, or
+that is whole and is made or read in a loop, is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from memplan.solvers.portfolio.solve import solve
 def plan_chain(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Plan a chain of regions; None if no plan was found in time.
+    """Return a chain of regions as a planned point; None if no plan was found in time.
 
-    Where `fast` bytes of the fast pool are given, whole tensors may lie in either pool, with the least traffic of the
-    slow one, and what lives in a region in the fast one.
+    `fast` is the size of the fast pool of two. Whole tensors may then be in either pool, with the least traffic of the
+    slow one, and the buffers of regions are in the fast one.
     """
     graph, options = steps.graph, steps.options
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
     cascade = Cascade(graph, regions, steps.streamed)
-    # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 084).
+    # A slide fixes the distance of two tensors, so only regions that need one for the peak have it (decision 084).
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)
-    problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools(options, fast))
+    problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools_of_plan(options, fast))
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
     if plan.peak is None or (fast is not None and plan.cost is None):
         return None
@@ -78,8 +78,8 @@ def plan_chain(
     )
 
 
-def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
-    """Return the pools of a plan with two memories; none if there is one."""
+def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
+    """Return the two pools of a plan with two memories; empty for a plan with one."""
     if fast is None:
         return []
     (first, _), (second, size) = options.pools
@@ -87,14 +87,14 @@ def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_once(graph: AccessGraph) -> int:
-    """Return the layer-by-layer multiplications of a graph; repeated operations count once."""
-    # An operation that runs again counts once: ratios are against the model as it is given.
+    """Return the multiplications of the original graph, in which each operation runs once."""
+    # Ratios compare with the model as it is given, in which no operation runs again.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
-    """Yield the slides of regions that exceed the limit without them."""
+    """Yield the slides without which their regions would exceed the peak `limit`."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue
@@ -102,14 +102,14 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
-        # Without its slide the region would pass the peak of the chain.
+        # The region keeps its slide only if it would exceed the limit without it.
         if peak + saved > limit:
             yield region.slide
 
 
 @dataclass
 class _Lifetimes:
-    """The lifetimes of a cascade's buffers: for each its bytes, its first step, and the step after its last."""
+    """The lifetimes of a cascade's buffers; `alive` has the bytes, the first step and the end of each."""
 
     cascade: Cascade
     alignment: int
@@ -117,23 +117,23 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of all buffers; sliding outputs start at a fixed distance from their inputs."""
+        """Return the problem of all buffers; an output that slides starts at a fixed distance from its input."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
-                self._run_whole(region.first_operation, region.alternative)
+                self._add_whole(region.first_operation, region.alternative)
             else:
-                self._run_steps(number, region)
+                self._add_steps(number, region)
         held = {tensor for region in cascade.regions for tensor in region.pieces}
         for tensor in graph.inputs:
             if tensor not in held:
-                self._use(whole_name(tensor), graph.tensors[tensor].bytes, -1, 0)
+                self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, -1, 0)
         for tensor in graph.kept:
             if tensor not in cascade.streamed:
-                self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+                self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
         for slide in slides:
-            # A slide is a fixed distance, so any solver of problems keeps it.
+            # As a fixed distance, a slide is a constraint that all solvers know.
             relative = {"to": whole_name(slide.output), "offset": slide.down}
             others[whole_name(slide.tensor)]["relative"] = relative
         if pools:
@@ -147,21 +147,21 @@ class _Lifetimes:
         more = {"pools": pools, "objective": "cost"} if pools else {}
         return Problem(name=graph.name or None, buffers=buffers, **more)
 
-    def _use(self, name: str, size: int, start: int, end: int) -> None:
-        """Extend a buffer's life to some time steps and everything between."""
+    def _extend_lifetime(self, name: str, size: int, start: int, end: int) -> None:
+        """Extend the lifetime of a buffer so that it contains time steps [start, end)."""
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
 
-    def _run_whole(self, v: int, way: int) -> None:
+    def _add_whole(self, v: int, way: int) -> None:
         graph, row = self.cascade.graph, self.cascade.graph.operations[v]
         _, work = graph.way(v, way)
         for tensor in (*(read.tensor for read in row.reads), *row.outputs):
-            self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+            self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         if work:
-            self._use(f"work_{v}", work, self.time, self.time + 1)
+            self._extend_lifetime(f"work_{v}", work, self.time, self.time + 1)
         self.time += 1
 
-    def _run_steps(self, number: int, region: CascadeRegion) -> None:
+    def _add_steps(self, number: int, region: CascadeRegion) -> None:
         graph, begin = self.cascade.graph, self.time
         end = begin + len(region.pieces) + len(region.ops)
         steps: list[tuple[int, ...]] = [(tensor,) for tensor in region.pieces]
@@ -177,14 +177,14 @@ class _Lifetimes:
                 name = whole_name(tensor) if is_whole else region_buffer_name(number, tensor)
                 size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
                 is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
-                self._use(name, size, begin if is_kept else time, end if is_kept else time + 1)
+                self._extend_lifetime(name, size, begin if is_kept else time, end if is_kept else time + 1)
         for time, v in enumerate(region.ops, end - len(region.ops)):
             if work := graph.operations[v].work:
-                self._use(f"work_{v}", work, time, time + 1)
+                self._extend_lifetime(f"work_{v}", work, time, time + 1)
         self.time = end
         if is_summed:
             sink = graph.operations[region.ops[-1]].outputs[0]
             first = begin if region.trips > 1 else end - 1
-            self._use(sums_name(number, sink), is_summed, first, end + 1)
-            self._use(whole_name(sink), graph.tensors[sink].bytes, end, end + 1)
+            self._extend_lifetime(sums_name(number, sink), is_summed, first, end + 1)
+            self._extend_lifetime(whole_name(sink), graph.tensors[sink].bytes, end, end + 1)
             self.time += 1

@@ -1,8 +1,8 @@
-"""The search for regions: for each last operation, in stripes and tiles, grown backwards.
+"""The search for regions in stripes and tiles, grown backwards from each last operation.
 
-Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. Regions that end with an
-operation depend on the earlier operations that may be in one, on their inputs, and on the bytes alive around them:
-operations for which all of these are equal are searched once.
+Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. The regions that end with
+an operation depend on the earlier operations that may be in them, on their inputs, and on the bytes alive around them.
+Operations for which all of these are equal are searched once.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
 FINER = (2, 4, 8)
-"""The parts of a row or column that are tried as steps if earlier operations have many rows for one."""
+"""Steps of one n-th of a row or column are tried if earlier operations make several rows for one."""
 MOST_STEPS = 1024
 _ROOM = 60_000
 
 
 @dataclass
 class Windows:
-    """A cache of regions by their surroundings; cuts are relative to the end, peaks to the bytes alive there."""
+    """A cache of regions by the key of their end; cuts count from the end, and peaks from the bytes alive there."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
 
 
 class WindowKeys:
-    """The keys of a graph's operations: operations with equal keys end the same regions."""
+    """The keys of a graph's operations for the cache: operations with equal keys end the same regions."""
 
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
@@ -76,33 +76,33 @@ class WindowKeys:
             for row, whole in zip(graph.tensors, tables.whole.tolist(), strict=True)
         ]
         self.operations = [
-            windows.numbers.setdefault(self._facts(v, sums), len(windows.numbers))
+            windows.numbers.setdefault(self._operation_key(v, sums), len(windows.numbers))
             for v, sums in enumerate(tables.sums.tolist())
         ]
 
     def key_of(self, j: int) -> Key:
-        """Return the key of operation j - 1 as the end of regions."""
+        """Return the key of operation j - 1 as the last operation of regions."""
         first, outside = self.first_operation(j), dict[int, int]()
-        rows = [self._row(v, first, j, outside) for v in range(first, j)]
+        rows = [self._inner_key(v, first, j, outside) for v in range(first, j)]
         around = [self._outer_key(tensor, j) for tensor in outside]
         base = self.live[j]
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
-    def _facts(self, v: int, sums: int) -> Key:
+    def _operation_key(self, v: int, sums: int) -> Key:
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first_operation(self, j: int) -> int:
-        """Return the first operation of regions that may end with operation j - 1."""
+        """Return the first operation that regions ending with operation j - 1 may have."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # Steps along channels can cross a sum, which does not mix channels.
+            # Regions along channels may contain a sum, which does not mix channels.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -115,7 +115,7 @@ class WindowKeys:
             v -= 1
         return v
 
-    def _row(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
+    def _inner_key(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
         row, reads = self.graph.operations[v], []
         for read in row.reads:
             maker = self.graph.maker[read.tensor]
@@ -127,7 +127,7 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return how regions see a tensor from outside; for a streamed one, including its first reader."""
+        """Return the key of a tensor made outside of a region; for a streamed one, with its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """Counts of the regions examined, of regions without room, and of regions with too many steps."""
+    """Counts of the regions examined, of those without room in the tables, and of strides with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -144,15 +144,15 @@ class Effort:
 
 
 def strides_of(size: int) -> list[int]:
-    """Return the stripe heights or widths tried along an axis: small ones, and its even parts."""
+    """Return the stripe heights or widths tried along an axis of `size`: small numbers, and equal parts of it."""
     wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
     return sorted(stride for stride in wanted if stride < size)
 
 
 class RegionSearch:
-    """The search for a graph's regions, one last operation after another; `elsewhere` tensors take no bytes.
+    """The search for a graph's regions, for one last operation after another; `elsewhere` tensors take no bytes.
 
-    Without `rolling`, each step recomputes its inputs, except inputs that come in rows.
+    Without the option `rolling`, each step recomputes its inputs, but for inputs that come in pieces.
     """
 
     def __init__(
@@ -177,11 +177,11 @@ class RegionSearch:
 
     @cached_property
     def steps(self) -> RegionSteps:
-        """The steps of the graph's regions, in which `elsewhere` tensors do have bytes."""
+        """The steps of the graph's regions, in which `elsewhere` tensors count their bytes."""
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
-        """Return the regions of single operations that run whole."""
+        """Return the regions of single operations that run as a whole, one row for each operation."""
         graph, tables = self.graph, self.tables
         rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):
@@ -193,7 +193,7 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return the regions of single operations that run whole in another way; their height is the way."""
+        """Return the regions of single operations computed by an alternative, whose number is in the height column."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -202,7 +202,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by end; if time is over, the regions of the operations reached."""
+        """Return the regions found, sorted by end; if time is over, those with the ends searched so far."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
@@ -215,63 +215,63 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the ends of regions, those across the highest peaks first."""
-        # so that an early end of time omits the least important ones
+        """Return the ends of regions, first those of regions that may contain the highest peaks."""
+        # If the time ends early, only the least important regions are missing.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
     def _regions_ending_at(self, j: int) -> Rows:
-        """Return the regions that end with operation j - 1, from the cache if its surroundings are known."""
+        """Return the regions that end with operation j - 1, from the cache if its key is known."""
         key, base = self._keys.key_of(j), int(self.tables.live[j])
         stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
-            rows = self._searched_ending_at(j)
-            if self._work[:j].any():  # a region needs as much memory as its most demanding operation
+            rows = self._search_ending_at(j)
+            if self._work[:j].any():  # the largest working memory of its operations adds to a region's peak
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
         return stored + shift
 
     def add(self, other: RegionSearch) -> None:
-        """Add the counts of another search of the same operations."""
+        """Add the counts of another search of the same graph."""
         for name, count in asdict(other.effort).items():
             setattr(self.effort, name, getattr(self.effort, name) + count)
         self.reached = other.reached
 
-    def _searched_ending_at(self, j: int) -> Rows:
+    def _search_ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
-            # A single row in one step makes no rows that its readers would skip.
+            # Extra steps at the start (warm-up) are only needed if there are several steps.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # So many steps would exceed the tables; the answer counts the regions left out.
+            # The tables have no room for more steps, and the answer counts the strides left out.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            # Parts of rows are only for rolling.
-            self._grow(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
+            # Parts of rows are only useful for tensors that roll.
+            self._grow_regions(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
         if rows == 1 and (self.options.stripe is None or self.options.stripe[0] == 1):
             strides[0] = [1]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
-            self._tile(j, kinds, strides, steps)
+            self._grow_tiles(j, kinds, strides, steps)
         if columns > 1 and rows == 1 and self._rolls:
-            # Pieces of a single row are to its columns what stripes are to rows.
-            self._tile(j, (KIND_PIECES,), strides, steps)
-        # With two memories few chains are planned, and these would displace others.
+            # Pieces cut the columns of a single row as stripes cut rows.
+            self._grow_tiles(j, (KIND_PIECES,), strides, steps)
+        # With two memories only a few chains are planned, and pieces would displace better ones.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # No height repeats work; the lowest need the least memory and move the most.
+            # Pieces of any height repeat no work; the lowest take the least memory and cause the most traffic.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
-            self._tile(j, (KIND_PIECES,), strides, steps)
+            self._grow_tiles(j, (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
@@ -286,14 +286,14 @@ class RegionSearch:
         return worth_having(ending_rows)
 
     def _heights(self, rows: int) -> list[int]:
-        """Return the stripe heights that are whole rows."""
+        """Return the heights of stripes of whole rows that the options allow."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps that are parts of a row or column, for regions whose first operations make more."""
+        """Return steps of part of a row or column, -n for one n-th, if earlier operations make several for one."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -302,20 +302,20 @@ class RegionSearch:
         return [-parts for parts in FINER if parts * size <= most]
 
     def _tile_sizes(self, size: int, axis: int) -> list[int]:
-        """Return the tile heights or widths."""
+        """Return the heights or widths of tiles that the options allow along an axis."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(size)
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
-    def _tile(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
+    def _grow_tiles(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
         heights, widths = (
             [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
         )
-        self._grow(j, kinds, heights, widths)
+        self._grow_regions(j, kinds, heights, widths)
 
-    def _grow(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
-        """Add the regions ending with operation j - 1, for some kinds, heights and widths of tiles."""
+    def _grow_regions(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
+        """Add the regions that end with operation j - 1, for some kinds, heights and widths of tiles."""
         tiles = TileSearch(
             j=j,
             longest=j - self._keys.first_operation(j),
@@ -333,6 +333,6 @@ class RegionSearch:
 
 
 def worth_having(found: Rows) -> Rows:
-    """Return the regions that no other with the same ends dominates in peak, multiplications and traffic."""
+    """Return the regions that no other region with the same ends dominates in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

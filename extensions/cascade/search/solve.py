@@ -1,4 +1,4 @@
-"""The whole call of `cascade`: layers, search, checks by value, and the answer."""
+"""The whole call of `cascade`: the plan layer by layer, the search, checks by value, and the answer."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from memplan.planner.errors import OptionError, TimeOverError
 from memplan.questions.question import Control
 
 _ANSWER_S = 0.5
-"""The seconds of the limit kept for the last plans and the answer."""
+"""The seconds of the time limit that are kept for the last plans and the answer."""
 _NOTED_PART = 20
-"""The least time between noted answers, as a multiple of the time that noting took."""
+"""The least time between two preliminary answers, as a multiple of the time that making one took."""
 _SEARCH_SHARE = 0.6
 """The share of the time for search and plans if points are then checked by value."""
 _LEAST_PLAN_S = 0.5
-"""The seconds for the obligatory layer-by-layer plan if the time limit has no more."""
+"""The least seconds for the plan layer by layer, which every answer needs."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
 """The memory limit of a check by value, and its bytes for each byte of the largest tensor (64-bit sums)."""
 _LARGE = 300
-"""The number of operations from which mapping and planning a graph take long."""
+"""The number of operations above which access maps and plans of a graph take long."""
 _TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
 MOST_BARRIERS = 10
 LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
-"""The parts of the search that the end of the time may cut short."""
+"""The names of the search's parts that the end of the time may cut short."""
 
 
 def search_cascades(
@@ -55,9 +55,9 @@ def search_cascades(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; if time ends before its layers are planned, the given order without points.
+    """Return the answer for a graph; if time ends before a plan layer by layer, its peak without points.
 
-    Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
+    Raises OptionError for a wrong option, OperationsError for too large a graph, TimeOverError for access maps alone.
     """
     given = _unsearched_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:
@@ -71,7 +71,7 @@ def search_cascades(
 
 
 class CascadeCall:
-    """One call; raises TimeOverError if there is no time to plan the graph layer by layer."""
+    """One call; its constructor raises TimeOverError if there is no time for the plan layer by layer."""
 
     def __init__(
         self,
@@ -89,27 +89,27 @@ class CascadeCall:
         if isinstance(access, OperationGraph):
             access = access_graph(split_apart(access), brick=options.brick)
         self.given = add_barriers(access, options.barriers) if options.barriers else access
-        self._heed()
+        self._check_time()
         self.graph = order_graph(self.given, self.after, options.orders)
         if options.is_sliding and self.graph.layout != "NHWC":
             raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
         self.search = RegionSearch(self.graph, options)
-        self._heed()
+        self._check_time()
         self.layers = self._planned_layers()
-        self.planning = Planning(self.graph, options, lambda: searching.is_over, self._hear)
+        self.planning = Planning(self.graph, options, lambda: searching.is_over, self._report_point)
         self.noted_until = 0.0
 
     def run(self) -> CascadeAnswer:
-        """Return the answer; raises InvalidPlanError if the check by value rejects a point."""
+        """Return the answer; raises InvalidPlanError if a check by value finds a wrong value."""
         if self.options.check:
             _refuse_unexecutable(self.graph)
         if not self.options.pools:
-            self._note()
+            self._note_answer()
         self.planning.run(self.search, self.after)
-        return self._answer(self.planning.points, is_ended=True)
+        return self._answer_with(self.planning.points, is_ended=True)
 
     def _planned_layers(self) -> CascadePoint:
-        """Plan the graph layer by layer."""
+        """Return the plan of the graph layer by layer, as a point."""
         layers = self.search.layers()
         rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
         chain = Chain(rows, peak, self.graph.macs, 0)
@@ -119,32 +119,32 @@ class CascadeCall:
             raise TimeOverError(_TOO_SHORT)
         return point
 
-    def _heed(self) -> None:
-        """Raise TimeOverError once time is over for a large graph."""
+    def _check_time(self) -> None:
+        """Raise TimeOverError if time is over and the graph is large."""
         if self.running.is_over and len(self.given.operations) > _LARGE:
             raise TimeOverError(_TOO_SHORT)
 
-    def _hear(self, point: CascadePoint) -> None:
+    def _report_point(self, point: CascadePoint) -> None:
         figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
         self.running.report(figures)
-        self._note()
+        self._note_answer()
 
-    def _note(self) -> None:
-        """Report the points so far if that takes only a small part of the time."""
+    def _note_answer(self) -> None:
+        """Report a preliminary answer, unless this would take more than a small part of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
-            self.running.note(self._answer(self.planning.best_points() or [self.layers], is_ended=False))
+            self.running.note(self._answer_with(self.planning.best_points() or [self.layers], is_ended=False))
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
-    def _answer(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with some points; before the end of the search they are not checked by value."""
+    def _answer_with(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
+        """Return the answer with some points, which are checked by value only at the end of the search."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
         shown = [point for point in points if options.fit is None or point.peak <= options.fit]
         wanted = self._points_to_check(shown) if options.check else []
         checked = self._check_points(shown, wanted) if is_ended else ()
-        effort, baseline = self._effort(unchecked=len(wanted) - len(checked)), self.planning.baseline
+        effort, baseline = self._search_extent(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
         def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
@@ -172,14 +172,14 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the points to execute by value, fewest runs first; only one if `point` names it."""
+        """Return the positions of the points to execute by value, by rising number of runs."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 
     def _check_points(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
-        """Execute points by value while there is time; return the positions of the points that completed."""
+        """Execute points by value while there is time; return the positions of those that were compared in full."""
         checked: list[int] = []
 
         def pause() -> None:
@@ -194,7 +194,7 @@ class CascadeCall:
             checked.append(k)
         return checked
 
-    def _effort(self, *, unchecked: int) -> Exhausted:
+    def _search_extent(self, *, unchecked: int) -> Exhausted:
         effort, planning, options = self.search.effort, self.planning, self.options
         most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
         return Exhausted(
@@ -213,7 +213,7 @@ class CascadeCall:
 
 
 def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
-    """Return the answer of an empty search, with the peak of the given order."""
+    """Return the answer without a search: the live peak of the given order, and no points."""
     return CascadeAnswer(
         name=graph.name or None,
         conventions=_conventions(options),
@@ -237,7 +237,7 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError early for a graph that cannot be executed by value."""
+    """Raise OptionError for a graph that is too large to be executed by value, or that makes a tensor twice."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:

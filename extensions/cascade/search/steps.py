@@ -1,4 +1,4 @@
-"""The ranges and buffers of a region's steps, computed by the kernel from a row of the search."""
+"""The ranges and buffers of a region's steps, which a kernel computes for a row of the search's table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KINDS: dict[int, RegionKind] = {
 
 
 class RegionSteps:
-    """The steps of regions of a graph."""
+    """The conversion of rows of the search's table into regions of a graph."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
         self.graph, self.options = graph, options
@@ -63,7 +63,7 @@ class RegionSteps:
         self._access = Reference(self.tables)
 
     def region(self, row: Sequence[int], number: int = 0) -> CascadeRegion:
-        """Return the region for a row of the search, with its number."""
+        """Return the region of a row of the search's table; `number` becomes its name."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
             return CascadeRegion.whole_region(number, first, row[FOUND_HEIGHT])
@@ -74,23 +74,23 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def stripes(slot: int) -> Stripes:
-            rows, columns = (_spans(a[slot], b[slot], steps) for (a, b), steps in along)
+            rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 
         ranges = {v: stripes(end - 1 - v) for v in range(first, end)}
         made = [v for v in range(first, end) if not self._is_sum(v)]
-        buffers = [self._buffer(followed, kind, end, v) for v in made]
+        buffers = [self._output_buffer(followed, kind, end, v) for v in made]
         pieces = dict[int, Stripes]()
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
-        for tensor, slot, at in sorted(self._pieces(first, end)):
+        for tensor, slot, at in sorted(self._input_pieces(first, end)):
             pieces[tensor] = stripes(slot)
             buffers.append(self._stored_buffer(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
-        slide = self._slide(followed, end)
+        slide = self._output_slide(followed, end)
         return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
     def _trace_region(self, first: int, end: int, kind: int, stride: Span) -> RegionTrace:
-        """Return the kernel's output for a region: operations and pieces, the last one first, step by step."""
+        """Return the kernel's table for a region: ranges of its operations and pieces, the last one first."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
@@ -108,7 +108,7 @@ class RegionSteps:
             found=np.zeros((0, N_FOUND), np.int64),
             answer=np.zeros(3, np.int64),
         )
-        slots = n + len(self._pieces(first, end))
+        slots = n + len(self._input_pieces(first, end))
         rows, columns = (
             -(-(size + WARM_UP) * max(1, -each) // max(1, each)) + 1 for size, each in zip(sizes, strides, strict=True)
         )
@@ -130,8 +130,8 @@ class RegionSteps:
     def _is_sum(self, v: int) -> bool:
         return self.graph.operations[v].role == "sum"
 
-    def _pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return the inputs read in pieces, each with its slot of ranges and its first edge from the end."""
+    def _input_pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
+        """Return the inputs that come in pieces, each with its slot of ranges and its first edge from the end."""
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
@@ -141,8 +141,8 @@ class RegionSteps:
                     pieces.append((tensor, -1 - len(pieces), int(tables.edge_first[end]) - 1 - edge))
         return pieces
 
-    def _buffer(self, followed: RegionTrace, kind: int, end: int, v: int) -> RegionBuffer:
-        """Return the buffer for the output of an operation in a region."""
+    def _output_buffer(self, followed: RegionTrace, kind: int, end: int, v: int) -> RegionBuffer:
+        """Return the buffer of operation v's output in a region with the given end."""
         graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], end - 1 - v
         if self.last[tensor] >= end or (k == 0 and tensor not in self.streamed):
             return self._whole_buffer(tensor)
@@ -155,16 +155,16 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of rows and columns; negative numbers mean that it is kept between steps."""
+        """Return a buffer of rows and columns; a negative number means that it is kept between steps."""
         made = self.graph.tensors[tensor]
-        # Rows that are kept from one step to the next have all columns.
+        # A buffer that keeps rows from one step to the next has all columns.
         width = made.columns if rows < 0 else abs(columns)
         bytes_ = rounded_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
         return RegionBuffer(tensor=tensor, mode=mode, capacity=capacity, kept=min(rows, columns) < 0, bytes=bytes_)
 
     def _whole_buffer(self, tensor: int) -> RegionBuffer:
-        """Return the buffer of a tensor that a region makes whole."""
+        """Return the buffer of a tensor that a region makes as a whole."""
         row = self.graph.tensors[tensor]
         bytes_ = rounded_up(row.bytes, self.options.alignment)
         return RegionBuffer(
@@ -172,7 +172,7 @@ class RegionSteps:
         )
 
     def _channel_region(self, number: int, ends: Span, tile: int) -> CascadeRegion:
-        """Return the region of operations [first, end) that makes `tile` channels in each step."""
+        """Return the region of the operations with given ends that makes `tile` channels in each step."""
         graph, (first, end) = self.graph, ends
         inner = graph.tensors[graph.operations[first].outputs[0]]
         spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
@@ -188,16 +188,16 @@ class RegionSteps:
             bytes_ = rounded_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # The sums are a separate buffer, which the output takes over at the end.
+        # The output is a copy of the sums at the end, and needs no buffer inside the region.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
-    def _slide(self, followed: RegionTrace, end: int) -> Slide | None:
-        """Return the input into whose dying rows the output can grow, if that saves anything."""
+    def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:
+        """Return the slide of the last output into an input that is no longer needed; None if it saves nothing."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 
 
-def _spans(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
-    """Return ranges as pairs, (0, 0) for empty ones."""
+def _range_pairs(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
+    """Return the ranges of `steps` steps as pairs, (0, 0) for empty ones."""
     ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

@@ -1,4 +1,4 @@
-"""The kernels' tables of a graph with access maps; barriers and their unavoidable bytes."""
+"""The kernels' tables of a graph with access maps; its barriers with the bytes that they need."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
-"""The rows by which a region starts early, so that borders do not concentrate work in one step."""
+"""The rows by which a region starts early, so that its first step does not make all rows of the border."""
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
 def rounded_up(bytes_: int, alignment: int) -> int:
-    """Return bytes rounded up to the alignment."""
+    """Return a number of bytes rounded up to a multiple of the alignment."""
     return -(-bytes_ // alignment) * alignment
 
 
 def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
-    """Return the tables of a graph, with bytes and streams as the options require.
+    """Return the kernels' tables of a graph, with the bytes and streams that the options require.
 
-    Tensors that are `elsewhere` take no bytes where they are whole.
+    Whole tensors that are `elsewhere`, in the slow memory, take no bytes.
     """
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
-    # In the slow memory it takes no bytes of the fast one (decision 084).
+    # A tensor in the slow memory takes no bytes of the fast one (decision 084).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)
@@ -60,30 +60,30 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
             change[maker[tensor] + 1] += whole[tensor]
             change[last[tensor] + 1] -= whole[tensor]
     return Access(
-        role=_column(_ROLES[row.role] for row in operations),
-        out=_column(row.outputs[0] if row.outputs else 0 for row in operations),
-        macs=_column(row.macs for row in operations),
-        weights=_column(row.weights for row in operations),
-        sums=_column(rounded_up(row.sums, options.alignment) for row in operations),
-        edge_first=_firsts(len(row.reads) for row in operations),
-        source=_column(read.tensor for _, read in edges),
-        reader=_column(position for position, _ in edges),
-        window=_table([_windows(read, tensors[read.tensor].sizes) for _, read in edges], 2 * N_WINDOW),
-        size=_table([row.sizes for row in tensors], 2),
-        pixel=_column(row.pixel for row in tensors),
+        role=_integers(_ROLES[row.role] for row in operations),
+        out=_integers(row.outputs[0] if row.outputs else 0 for row in operations),
+        macs=_integers(row.macs for row in operations),
+        weights=_integers(row.weights for row in operations),
+        sums=_integers(rounded_up(row.sums, options.alignment) for row in operations),
+        edge_first=_first_positions(len(row.reads) for row in operations),
+        source=_integers(read.tensor for _, read in edges),
+        reader=_integers(position for position, _ in edges),
+        window=_integer_table([_window_numbers(read, tensors[read.tensor].sizes) for _, read in edges], 2 * N_WINDOW),
+        size=_integer_table([row.sizes for row in tensors], 2),
+        pixel=_integers(row.pixel for row in tensors),
         whole=whole,
         maker=maker,
         last=last,
-        is_streamed=_column(tensor in streamed for tensor in range(len(tensors))),
-        reader_first=_firsts(counts),
-        reading=_column(reads),
+        is_streamed=_integers(tensor in streamed for tensor in range(len(tensors))),
+        reader_first=_first_positions(counts),
+        reading=_integers(reads),
         live=np.cumsum(change)[: n + 1],
         alignment=options.alignment,
     )
 
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
-    """Return the inputs and outputs that are streamed in pieces; an output that is read again is not."""
+    """Return the inputs and outputs that come or go in pieces; an output that is also read is not among them."""
     streamed: set[int] = set()
     if options.input == "streamed":
         streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return the last use of each tensor; a streamed output ends with its maker."""
+    """Return the last operation that uses each tensor; for a streamed output, the operation that makes it."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last_users)
     for tensor in streamed:
@@ -104,9 +104,9 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 
 
 def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
-    """Return an estimate of the bytes that regions read and write of `elsewhere` tensors, one for each region.
+    """Return, for each region, an estimate of the bytes that it reads and writes of `elsewhere` tensors.
 
-    Each is counted once for an operation that reads it, and more often as the region makes more than layer by layer.
+    Each operation that reads a tensor counts once, times the region's multiplications relative to those layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -125,7 +125,7 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
                 written += bytes_[tensor] if is_whole else 0
             moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
-    # A region that multiplies more often reads more often, about in proportion.
+    # A region that recomputes reads its inputs more often, about in proportion to its multiplications.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
@@ -133,9 +133,9 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph, the most bytes first; `layers` has a row for each operation run whole.
+    """Return the barriers of a graph, by falling bytes; `layers` has a row for each operation run as a whole.
 
-    An operation that is accumulated over all rows may end a region, and later operations then read it whole.
+    A `sum` counts as a barrier, too, if later operations read its output, as it may only end a region.
     """
     barriers = []
     for v, row in enumerate(graph.operations):
@@ -143,7 +143,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
-            # A sum is complete only after all rows were read, so later operations need it whole.
+            # A sum is complete only after all rows were read, so later operations cannot run in the same region.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows: a region ends with it"
             barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
@@ -151,7 +151,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
 
 
 def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
-    """Return a graph whose named operations run whole; raises OptionError for an unknown name."""
+    """Return a graph whose named operations run as a whole; raises OptionError for a name of no operation."""
     rows = list(graph.operations)
     operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:
@@ -165,7 +165,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
     return replace(graph, operations=tuple(rows))
 
 
-def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:
+def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
@@ -173,13 +173,13 @@ def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:
     ]
 
 
-def _column(values: Iterable[int]) -> I64:
+def _integers(values: Iterable[int]) -> I64:
     return np.array([int(value) for value in values], np.int64)
 
 
-def _table(rows: Iterable[Iterable[int]], width: int) -> Rows:
+def _integer_table(rows: Iterable[Iterable[int]], width: int) -> Rows:
     return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
 
 
-def _firsts(counts: Iterable[int]) -> I64:
-    return _column(accumulate(map(int, counts), initial=0))
+def _first_positions(counts: Iterable[int]) -> I64:
+    return _integers(accumulate(map(int, counts), initial=0))

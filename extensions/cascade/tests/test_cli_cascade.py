@@ -1,4 +1,4 @@
-"""`memplan cascade`: output and exit status."""
+"""The output and the exit status of `memplan cascade`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NETWORKS = Path(__file__).parents[3] / "examples" / "networks"
 SMALL = str(NETWORKS / "two_convolutions.json")
 
 
-def test_the_points_go_to_standard_output_as_json(capfd: Captured) -> None:
+def test_memplan_cascade_prints_its_points_as_json(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--check", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert told["layers_peak"] == 23_040
@@ -24,7 +24,7 @@ def test_the_points_go_to_standard_output_as_json(capfd: Captured) -> None:
     assert told["exhausted"]["intervals"] is True
 
 
-def test_ranges_are_reported_in_closed_form(capfd: Captured) -> None:
+def test_memplan_cascade_prints_ranges_as_lines_of_their_ends(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--overlap", "sliding", "--format", "json"]) == 0
     (point,) = json.loads(capfd.readouterr().out)["points"]
     assert point["slides"] == [{"tensor": 0, "output": 4, "down": 2_814}]
@@ -45,7 +45,7 @@ def test_a_table_is_for_people(tmp_path: Path, capfd: Captured) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_point_is_told_alone(capfd: Captured) -> None:
+def test_memplan_cascade_prints_only_the_point_that_was_selected(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--point", "-1", "--check", "--format", "json"]) == 0
     (point,) = json.loads(capfd.readouterr().out)["points"]
     assert (point["peak"], point["checked_by_value"]) == (6_668, True)
@@ -73,6 +73,6 @@ def test_the_example_of_the_document(
     assert region["buffers"][0]["bytes"] == bytes_
 
 
-def test_a_fit_that_no_point_meets_is_status_1(capfd: Captured) -> None:
+def test_memplan_cascade_exits_with_status_1_if_no_point_fits(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--fit", "6 kB", "--format", "table"]) == 1
     assert "no cascade is within the bounds" in capfd.readouterr().out

@@ -1,4 +1,4 @@
-"""The costs of steps: times, transfers, and slots of the fast memory."""
+"""The figures of a step on a target: its time, its transfers, and the slots of the fast memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import fsum
 from typing import NamedTuple
 
 Slot = tuple[str, int, int]
-"""The use of a slot (a word), its tensor and its bytes."""
+"""A slot of a memory: its purpose in a word, its tensor, and its bytes."""
 
 
 class Transfer(NamedTuple):
@@ -44,32 +44,32 @@ class StepFigures:
 
     @property
     def first_link_bytes(self) -> int:
-        """The bytes over the link of the fast memory."""
+        """The bytes over the link between the fast memory and the next one."""
         return self.traffic - sum(row.bytes for row in self.transfers if row.is_far)
 
     @property
     def peak(self) -> int:
-        """The total bytes of all slots."""
+        """The bytes of all slots of the fast memory together."""
         return sum(size for _, _, size in self.buffers)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The figures of consecutive steps."""
+    """The figures of consecutive steps, and their totals."""
 
     figures: Sequence[StepFigures]
 
     @property
     def latency(self) -> float:
-        """The time of all steps."""
+        """The sum of the times of all steps."""
         return fsum(step.latency for step in self.figures)
 
     @property
     def traffic(self) -> int:
-        """The bytes over the link."""
+        """The bytes over all links in all steps."""
         return sum(step.traffic for step in self.figures)
 
     @property
     def peak(self) -> int:
-        """The most bytes in the fast memory."""
+        """The largest number of bytes that a step needs in the fast memory."""
         return max((step.peak for step in self.figures), default=0)

@@ -1,7 +1,7 @@
-"""The input that is a target: a machine of memplan's own, or a DORY hardware file.
+"""The input `target`: a machine in memplan's own JSON, or a DORY hardware file.
 
-That has the memories L1 and up, with their bytes, and bytes a cycle and cycles of latency towards the next faster one.
-Source: dory/Hardware_targets in pulp-platform/dory.
+A DORY file has memories L1 and up, with their bytes, and the bytes a cycle and cycles of latency of the link to the
+next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memplan.questions.inputs.values import Input
 
 
 def machine_of(fields: object) -> dict[str, Any] | None:
-    """Return the target described by the JSON of a hardware file; None for other files. Raises FormatError."""
+    """Return the target that a DORY hardware file describes, as JSON; None for other JSON. Raises FormatError."""
     rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
     if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
         return None

@@ -1,9 +1,8 @@
-"""Networks on a target: tiled operations and regions of a cascade, simulated visit by visit.
+"""The simulation of a network on a target, visit by visit: tiled operations and regions of a cascade.
 
 A tensor in `far`, the last of three memories, passes over both links, through a slot of the second memory, while other
-bytes move and the engine works. `far` has numbers of tensors; -1 - v denotes the constants of operation v.
-
-It recounts the figures that searches and plans claim, and shares only access maps, regions and targets with them.
+bytes move and the engine works. `far` has numbers of tensors; -1 - v means the constants of operation v. The simulation
+recounts the figures that searches and plans claim, and shares only access maps, regions and targets with them.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ Counts = NDArray[Any]
 class NetworkStep:
     """A region of a cascade or a tiled operation, and the tensors that stay whole in the fast memory after it.
 
-    An operation alone is a region without holds, in tiles of rows, columns and channels; channels are the innermost
-    loop, or the outermost one.
+    A tiled operation is a region without buffers, in tiles of rows, columns and channels; its channels are the
+    innermost loop or the outermost one.
     """
 
     region: CascadeRegion
@@ -38,17 +37,17 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for a single tiled operation, whose channels are cut, too."""
+        """True for a single tiled operation, which may be cut along channels, too."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
 def run_network(
     graph: AccessGraph, steps: Sequence[NetworkStep], target: Target, far: frozenset[int] = frozenset()
 ) -> tuple[list[StepFigures], list[str]]:
-    """Run the steps of a network in order; return their figures and all violations.
+    """Run the steps of a network in order; return their figures, and a sentence for each violated rule.
 
-    Inputs and outputs of the network lie in the slow memory. A visit takes the larger one of its arithmetic, in native
-    tiles of pixels, and its transfers. What a step loads or stores has a slot, more if it is filled more than once.
+    Inputs and outputs of the network are in the slow memory. A visit takes the longer of its arithmetic, in native
+    tiles of pixels, and its transfers. Each loaded or stored tensor has a slot, or several if it is filled repeatedly.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -85,9 +84,9 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step that starts with some tensors whole in the fast memory.
+    """Return the figures of one step that starts with the `resident` tensors whole in the fast memory.
 
-    If the step `keeps` its loads, the next visit loads only bytes that differ; else each visit loads all bytes anew.
+    If the step `keeps` its loads, the next visit loads a tensor only if another piece of it is needed.
     """
     graph = graph.choose_way(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()
@@ -95,7 +94,7 @@ def run_step(
 
 @dataclass
 class _StepRun:
-    """The simulation of a step, all visits at once."""
+    """The simulation of one step, as arrays over all of its visits."""
 
     graph: AccessGraph
     step: NetworkStep
@@ -112,13 +111,13 @@ class _StepRun:
         held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
         # An output that is stored in pieces has no reader, and leaves the fast memory.
         self.inside = {t for t in held if graph.readers[t]}
-        self.i, self.j, self.k = self._visits()
+        self.i, self.j, self.k = self._visit_indices()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]
         for t, made in region.pieces.items():
             area = _lengths(made.rows)[self.i] * _lengths(made.columns)[self.j]
-            self._load("input", t, np.stack([self.i, self.j], axis=1), area * graph.tensors[t].pixel, t)
+            self._add_loads("input", t, np.stack([self.i, self.j], axis=1), area * graph.tensors[t].pixel, t)
         for v in range(region.first_operation, region.end):
-            work += self._operation(v)
+            work += self._simulate(v)
         rounded = target.round_size
         self.slots += [("ring", t, rounded(region.holds[t].bytes)) for t in sorted(self.inside)]
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
@@ -129,7 +128,7 @@ class _StepRun:
         traffic = sum(int(moved.sum()) for moved in self.moved)
         return StepFigures(fsum(work.tolist()), traffic, tuple(self.slots), tuple(self.transfers), tuple(self.staged))
 
-    def _visits(self) -> tuple[Counts, Counts, Counts]:
+    def _visit_indices(self) -> tuple[Counts, Counts, Counts]:
         region = self.step.region
         slices = max((len(made.channels) for made in region.ranges.values()), default=0)
         counts = (*region.steps, max(1, slices))
@@ -137,8 +136,8 @@ class _StepRun:
         i, j, k = (index.transpose(order).ravel() for index in np.indices(counts))
         return i, j, k
 
-    def _operation(self, v: int) -> Counts:
-        """Add the loads and stores of an operation; return its compute time in each visit."""
+    def _simulate(self, v: int) -> Counts:
+        """Add the loads and stores of operation v; return its compute time in each visit."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
@@ -150,10 +149,10 @@ class _StepRun:
         area = rows[self.i] * columns[self.j]
         key = self.k[:, None] if made.channels else np.zeros((len(self.k), 1), np.int64)
         weights = (area > 0) * -(-row.weights * channels // of)
-        self._load("constants", row.outputs[0] if row.outputs else 0, key, weights, -1 - v)
+        self._add_loads("constants", row.outputs[0] if row.outputs else 0, key, weights, -1 - v)
         for read in row.reads:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
-                self._read(v, read, made, (channels, of))
+                self._load_input(v, read, made, (channels, of))
         if row.role == "sum" and not is_whole:
             self.slots.append(("sums", row.outputs[0], self.target.round_size(sums_of(graph, region))))
         if row.work:
@@ -163,7 +162,7 @@ class _StepRun:
                 stored = area * -(-graph.tensors[t].pixel * channels // of)
                 if is_whole or adds_up or row.role != "striped":
                     stored = np.where(np.arange(len(area)) == len(area) - 1, graph.tensors[t].bytes, 0)
-                self._move("output", t, stored, t)
+                self._add_transfers("output", t, stored, t)
         engine = self.target.engine
         if row.role == "striped":
             tiles = _round_to_tiles(rows, engine.height)[self.i] * _round_to_tiles(columns, engine.width)[self.j]
@@ -171,41 +170,41 @@ class _StepRun:
         part = area * channels
         return np.asarray(row.macs * part / max(1, int(part.sum())) / engine.rate_of(row.kind))
 
-    def _read(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
-        """Add a tensor in the slow memory: it is loaded when an index of its piece changes.
+    def _load_input(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
+        """Add the loads of an input from the slow memory, whenever a visit needs another piece of it.
 
-        `share` has the channels of each visit, and all of them.
+        `share` has the number of channels of each visit, and of all.
         """
         channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
         if self.step.region.kind in ("whole", "channels"):
             is_cut = read.channels == "same" or self.graph.maker[read.tensor] in self.step.region.ranges
             bytes_ = -(-source.bytes * channels // of) if is_cut else np.full(len(channels), source.bytes)
-            self._load("input", read.tensor, self.k[:, None] * is_cut, bytes_, read.tensor)
+            self._add_loads("input", read.tensor, self.k[:, None] * is_cut, bytes_, read.tensor)
             return
         if row.role == "sum":
             spans = made.rows, made.columns
         else:
-            spans = _sources(made.rows, read.rows, source.rows), _sources(made.columns, read.columns, source.columns)
+            spans = _inputs(made.rows, read.rows, source.rows), _inputs(made.columns, read.columns, source.columns)
         pixel: Counts | int = source.pixel
         keys = [index * (len(set(ranges)) > 1) for index, ranges in zip((self.i, self.j), spans, strict=True)]
         if self.step.is_alone and read.channels == "same":
             pixel, keys = -(-source.pixel * channels // of), [*keys, self.k]
         bytes_ = _lengths(spans[0])[self.i] * _lengths(spans[1])[self.j] * pixel
-        self._load("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
+        self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
-    def _load(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of each visit; nothing if the data is still there from the previous use."""
+    def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
+        """Add the loads of each visit, but for those visits whose `key` equals that of the previous use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
             fresh[1:] = (key[used[1:]] != key[used[:-1]]).any(axis=1)
         loaded = np.zeros(len(bytes_), np.int64)
         loaded[used[fresh]] = bytes_[used[fresh]]
-        self._move(kind, tensor, loaded, item)
+        self._add_transfers(kind, tensor, loaded, item)
 
-    def _move(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit, and the slots that they require."""
+    def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
+        """Add the transfers of each visit over the links, and the slots of the memories that they pass."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -215,7 +214,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return why the ranges of a step do not make its tensors, or nothing."""
+    """Return sentences about the ranges of a step that do not make its tensors; empty if all is right."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -244,7 +243,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return the first element of a region that is read but missing, or never made."""
+    """Return a sentence about the first tensor of a region that is read before it is made, or not made in full."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
@@ -276,10 +275,10 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
                 spans = rows, columns
                 if row.role == "striped":
                     spans = read.rows.source(*rows, size[0]), read.columns.source(*columns, size[1])
-                if read.tensor in rings and not _is_there(rings[read.tensor], *spans, size[1]):
+                if read.tensor in rings and not _is_stored(rings[read.tensor], *spans, size[1]):
                     return [f"operation {v} must read what is there of tensor {read.tensor} in step {y},{x}"]
             if row.role == "striped":
-                places, numbers = _places(rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns)
+                places, numbers = _pixels(rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns)
                 rings[row.outputs[0]][places] = numbers
     whole = [t for t in rings if t not in region.holds or region.holds[t].mode == "whole"]
     missing = [f"must make all of tensor {t}" for t in whole if (rings[t] < 0).any()]
@@ -291,16 +290,16 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
     return missing
 
 
-def _places(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the positions of pixels in a buffer, and their numbers."""
+def _pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
+    """Return the positions of a range of pixels in a ring buffer, and the numbers of these pixels."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
 
-def _is_there(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
+def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
     if rows[1] - rows[0] > ring.shape[0] or columns[1] - columns[0] > ring.shape[1]:
         return False
-    places, numbers = _places(ring, rows, columns, width)
+    places, numbers = _pixels(ring, rows, columns, width)
     return bool((ring[places] == numbers).all())
 
 
@@ -310,13 +309,13 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
 
 
-def _sources(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return the input ranges that output ranges read."""
+def _inputs(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
+    """Return the input ranges that some output ranges read."""
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
 def _full_ranges(tensor: PixelTensor | None) -> Stripes:
-    """Return the ranges of all rows and columns of a tensor, or of one pixel."""
+    """Return the ranges of all rows and columns of a tensor; of a single pixel for None."""
     rows, columns = (1, 1) if tensor is None else tensor.sizes
     return Stripes(rows=((0, rows),), columns=((0, columns),))
 

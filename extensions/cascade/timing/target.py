@@ -1,4 +1,4 @@
-"""Targets: memories, the links between them, and an engine."""
+"""Targets: machines with two or three memories, the links between them, and an engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Link(Value):
     burst: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
 
     def time(self, size: Any) -> Any:
-        """Return the time of transfers of `size` bytes, scalar or array; 0 for none."""
+        """Return the time of transfers of `size` bytes (a number or an array); 0 for 0 bytes."""
         return (size > 0) * (self.latency + -(-size // self.burst) * self.burst / self.bandwidth)
 
 
@@ -52,17 +52,17 @@ class Engine(Value):
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
 
     def rate_of(self, kind: str) -> float:
-        """Return the multiplications in a unit of time for operations of a kind."""
+        """Return the multiplications that operations of a kind do in a unit of time."""
         return self.rates.get(kind, self.rate or 1.0)
 
     @property
     def width(self) -> int:
-        """The columns of a native tile."""
+        """The number of columns of a native tile."""
         return self.native[0]
 
     @property
     def height(self) -> int:
-        """The rows of a native tile."""
+        """The number of rows of a native tile."""
         return self.native[1]
 
 
@@ -99,22 +99,22 @@ class Target(Value):
 
     @property
     def capacity(self) -> int:
-        """The bytes of the fast memory."""
+        """The size of the fast memory in bytes."""
         return self.memories[0].capacity or 0
 
     def with_capacity(self, capacity: int) -> Target:
-        """Return the target with another size of the fast memory."""
+        """Return the target with another size of the fast memory, in bytes."""
         fast, *others = self.memories
         return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), *others)})
 
     @property
     def keeps(self) -> bool:
-        """True if retained tensors may stay for several steps."""
+        """True if tensors may stay in the fast memory for several steps."""
         return self.residency == "several steps"
 
     @property
     def alignment(self) -> int:
-        """The multiple to which slices in the fast memory are rounded up."""
+        """The number of bytes to whose multiples slots of the fast memory are rounded up."""
         return self.memories[0].alignment
 
     @property
@@ -124,10 +124,10 @@ class Target(Value):
 
     @property
     def has_three(self) -> bool:
-        """True if there is a memory between the fast one and the last one."""
+        """True if the target has a second memory between the fast one and the last one."""
         return len(self.memories) == 3
 
     def round_size(self, size: int, memory: int = 0) -> int:
-        """Return a size rounded up as in a memory, by default the fast one."""
+        """Return a size in bytes rounded up to the alignment of a memory, by default of the fast one."""
         alignment = self.memories[memory].alignment
         return -(-size // alignment) * alignment

@@ -1,4 +1,4 @@
-"""The strongest true claim about a problem by brute force, in certificate form; and false ones."""
+"""The strongest true claim about a problem, by brute force, in the words of a certificate; and false claims."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.support import oracle
 
 
 def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None, list[int]] | None:
-    """Return the cost, if any, and the use of each pool in a best plan; None if nothing fits."""
+    """Return the cost (None without costs) and the bytes of each pool of a best plan; None if nothing fits."""
     if len(problem.pools) == 1 or profile in (None, "size"):
         problem = problem if profile is None else replace_profile(problem, profile)
         best = oracle.best_score(problem)
-        return None if best is None else _split(problem, best)
+        return None if best is None else _split_score(problem, best)
     priced = replace_profile(problem, "speed")
     if profile == "balanced":
         least = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -22,16 +22,16 @@ def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None,
         last = priced.pools[-1].model_copy(update={"size": int(least[0])})
         priced = priced.model_copy(update={"pools": (*priced.pools[:-1], last)})
     best = oracle.best_score(priced)
-    return None if best is None else _split(priced, best)
+    return None if best is None else _split_score(priced, best)
 
 
-def _split(problem: Problem, best: tuple[float, ...]) -> tuple[float | None, list[int]]:
+def _split_score(problem: Problem, best: tuple[float, ...]) -> tuple[float | None, list[int]]:
     used = [int(end) for end in reversed(best[-len(problem.pools) :])]
     return (best[0] if problem.objective == "cost" else None), used
 
 
 def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
-    """Return True if a certificate's third line claims exactly the best, or less where it has `-`."""
+    """Return True if a certificate's third line claims exactly the best values, or leaves some open with `-`."""
     kind, *words = line.split()
     if best is None or kind == "infeasible":
         return best is None and line == "infeasible"
@@ -49,7 +49,7 @@ def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
 
 
 def false_claims(lines: list[str]) -> list[list[str]]:
-    """Return a certificate whose claims are increased by one: the cost, and each pool's use."""
+    """Return copies of a certificate in which one claimed number is too large by one: the cost, or a pool's bytes."""
     kind, *words = lines[2].split()
     found = []
     for k, word in enumerate(words):
@@ -62,7 +62,7 @@ def false_claims(lines: list[str]) -> list[list[str]]:
 
 
 def set_capacities(lines: list[str], sizes: list[int | None]) -> list[str]:
-    """Return a certificate with the capacities that its third line implies."""
+    """Return a certificate with the capacities in its claims that follow from its third line."""
     kind, *words = lines[2].split()
     ends = [2**63 - 1 if size is None else size for size in sizes]
     used = [0 if word == "-" else int(word) for word in (words if kind == "used" else words[2:])] or [0] * len(ends)

@@ -1,4 +1,4 @@
-"""Certificate checkers as users call them: their exit status and sentence."""
+"""The certificate checkers, run as users run them: exit status and sentence."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ CHECKER: Any = check
 
 
 def answers(arguments: Sequence[str | Path], *, python_flags: Sequence[str] | None = None) -> tuple[int, str]:
-    """Return the status and the sentence of the checker in Python.
+    """Return the exit status and the sentence of the checker in Python, run as a script if flags are given.
 
-    The proved checker, where it can be built, must take or refuse the same. With flags, Python's runs as a script.
+    The checker proved in Coq, if it can be built, must accept or refuse the same files.
     """
     words = [*map(str, arguments)]
-    said = CHECKER.main(words) if python_flags is None else _run(sys.executable, *python_flags, SCRIPT, *words)
+    said = CHECKER.main(words) if python_flags is None else _run_program(sys.executable, *python_flags, SCRIPT, *words)
     assert said[0] in (0, 2, 3), said
     if proved := proved_checker.program():
-        status, sentence = _run(proved, *words)
+        status, sentence = _run_program(proved, *words)
         assert status in (0, 2, 3), sentence
         assert (status == 0) == (said[0] == 0), sentence
     return said
 
 
-def _run(*words: str) -> tuple[int, str]:
+def _run_program(*words: str) -> tuple[int, str]:
     run = subprocess.run(words, capture_output=True, timeout=20, check=False)
     return run.returncode, run.stdout.decode().strip() or run.stderr.decode()

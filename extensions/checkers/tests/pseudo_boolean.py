@@ -1,6 +1,6 @@
-"""A small checker of pseudo-Boolean proofs: OPB, and of VeriPB's format 2.0 the steps rup, pol and red of fresh names.
+"""A small checker of pseudo-Boolean proofs: OPB, and the steps rup, pol and red (for new names) of VeriPB format 2.0.
 
-A constraint is (factors of literals, least sum), factors above 0; a literal is a name, or `~` and a name.
+A constraint is (factors of literals, least sum), with factors above 0. A literal is a name, or `~` and a name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ Constraint = tuple[dict[str, int], int]
 
 
 class WrongProofError(Exception):
-    """A step that does not follow."""
+    """A step of a proof that does not follow from the known constraints."""
 
 
 def prove(formula: str, proof: str) -> None:
-    """Check that a proof refutes a formula; raises WrongProofError."""
+    """Raise WrongProofError unless a proof refutes a formula."""
     known = _ConstraintSet()
     rows = [line for line in formula.splitlines() if not line.startswith("*")]
     for line in rows:
-        known.add(_constraint(line.split()))
+        known.add(_parse_constraint(line.split()))
     head, count, *steps = proof.splitlines()
     output, conclusion, end = steps[-3:]
     if head != "pseudo-Boolean proof version 2.0" or count != f"f {len(rows)}":
@@ -39,17 +39,17 @@ def prove(formula: str, proof: str) -> None:
 
 def holds(formula: str, true: Mapping[str, bool]) -> bool:
     """Return True if an assignment satisfies all constraints of a formula."""
-    rows = (_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
+    rows = (_parse_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
     return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
 
 
 def negate(literal: str) -> str:
-    """Return the opposite literal."""
+    """Return the negation of a literal."""
     return literal[1:] if literal[0] == "~" else f"~{literal}"
 
 
-def _normal(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
-    """Return a constraint with positive factors and each name once."""
+def _normal_form(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
+    """Return a constraint in normal form: with positive factors, and with each name only once."""
     sums: dict[str, int] = defaultdict(int)
     for factor, literal in terms:
         if literal[0] == "~":
@@ -64,15 +64,15 @@ def _normal(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
     return found, least
 
 
-def _constraint(words: list[str]) -> Constraint:
+def _parse_constraint(words: list[str]) -> Constraint:
     *terms, sign, least, end = words
     if (sign, end) != (">=", ";"):
         raise WrongProofError(f"a constraint: {words}")
-    return _normal(((int(factor), name) for factor, name in zip(terms[::2], terms[1::2], strict=True)), int(least))
+    return _normal_form(((int(factor), name) for factor, name in zip(terms[::2], terms[1::2], strict=True)), int(least))
 
 
 class _ConstraintSet:
-    """The known constraints, and their unit propagation."""
+    """The constraints known so far, and unit propagation over them."""
 
     def __init__(self) -> None:
         self.rows: list[Constraint] = []
@@ -80,34 +80,34 @@ class _ConstraintSet:
         self.uses: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: Constraint) -> None:
-        """Take a constraint."""
+        """Add a constraint to the known ones."""
         for literal, factor in row[0].items():
             self.uses[literal].append((len(self.rows), factor))
         self.rows.append(row)
         self.slack.append(sum(row[0].values()) - row[1])
 
     def rup(self, words: list[str]) -> Constraint:
-        """Return a constraint whose negation propagates to a contradiction."""
-        row = _constraint(words)
-        if not self.leads_nowhere([_contrary(row)]):
+        """Return the constraint of a step rup, after checking that its negation propagates to a contradiction."""
+        row = _parse_constraint(words)
+        if not self.leads_nowhere([_negated_constraint(row)]):
             raise WrongProofError(f"rup {words}")
         return row
 
     def red(self, words: list[str]) -> Constraint:
-        """Return a constraint that can be satisfied again by setting one name."""
+        """Return the constraint of a step red, after checking that setting one name can always satisfy it."""
         at = words.index(";")
-        row, (name, arrow, value) = _constraint(words[: at + 1]), words[at + 1 :]
+        row, (name, arrow, value) = _parse_constraint(words[: at + 1]), words[at + 1 :]
         if arrow != "->" or value not in "01":
             raise WrongProofError(f"red {words}")
         true = name if value == "1" else f"~{name}"
         touched = {number for literal in (name, f"~{name}") for number, _ in self.uses[literal]}
         for other in [row, *(self.rows[number] for number in touched)]:
-            if not self.leads_nowhere([_contrary(row), _contrary(_assign_true(other, true))]):
+            if not self.leads_nowhere([_negated_constraint(row), _negated_constraint(_assign_true(other, true))]):
                 raise WrongProofError(f"red {words}")
         return row
 
     def pol(self, words: list[str]) -> Constraint:
-        """Return the result of sums, multiples, divisions and saturations in reverse Polish notation."""
+        """Return the constraint that a step pol computes from sums, multiples, divisions and saturations."""
         stack: list[Constraint | int] = []
         for word in words:
             if word.isdigit():
@@ -121,10 +121,10 @@ class _ConstraintSet:
             if word == "+":
                 other = self._row(second)
                 rows = [(factor, name) for some, _ in (first, other) for name, factor in some.items()]
-                stack.append(_normal(rows, first[1] + other[1]))
+                stack.append(_normal_form(rows, first[1] + other[1]))
             elif word in "*d" and isinstance(second, int) and second > 0:
-                terms = {name: _scale(word, factor, second) for name, factor in first[0].items()}
-                stack.append((terms, _scale(word, first[1], second)))
+                terms = {name: _scaled_number(word, factor, second) for name, factor in first[0].items()}
+                stack.append((terms, _scaled_number(word, first[1], second)))
             else:
                 raise WrongProofError(f"pol {words}")
         (only,) = stack
@@ -134,7 +134,7 @@ class _ConstraintSet:
         return self.rows[entry - 1] if isinstance(entry, int) else entry
 
     def leads_nowhere(self, assumed: list[Constraint]) -> bool:
-        """Return True if unit propagation with further constraints reaches a contradiction."""
+        """Return True if unit propagation with the assumed constraints reaches a contradiction."""
         rows = [*self.rows, *assumed]
         slack = [*self.slack, *(sum(terms.values()) - least for terms, least in assumed)]
         extra: Mapping[str, list[tuple[int, int]]] = defaultdict(list)
@@ -160,11 +160,11 @@ class _ConstraintSet:
         return False
 
 
-def _scale(word: str, number: int, by: int) -> int:
+def _scaled_number(word: str, number: int, by: int) -> int:
     return number * by if word == "*" else -(-number // by)
 
 
-def _contrary(row: Constraint) -> Constraint:
+def _negated_constraint(row: Constraint) -> Constraint:
     terms, least = row
     return {negate(name): factor for name, factor in terms.items()}, sum(terms.values()) - least + 1
 

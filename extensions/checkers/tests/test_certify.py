@@ -45,7 +45,7 @@ def is_accepted(text: str, lines: list[str]) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
-def test_optimal_peaks_are_certified_and_feasible_ones_are_not(feature: str) -> None:
+def test_checker_accepts_certificates_of_optimal_peaks_and_refuses_higher_claims(feature: str) -> None:
     rng = random.Random(feature)
     for seed in seeds(6):
         problem = tight_problem(seed, feature)
@@ -65,7 +65,7 @@ def test_optimal_peaks_are_certified_and_feasible_ones_are_not(feature: str) -> 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts", "holes", "cost"])
-def test_the_claims_of_a_profile_are_certified_and_no_better_ones(feature: str) -> None:
+def test_certificates_of_profiles_claim_exactly_the_best_cost_and_use_of_pools(feature: str) -> None:
     rng = random.Random(feature)
     for seed in seeds(1):
         problem = random_problem(seed, 5, frozenset({"pools", feature} - {""}))
@@ -83,7 +83,7 @@ def test_the_claims_of_a_profile_are_certified_and_no_better_ones(feature: str) 
                 assert not any(is_accepted(text, mutant(right, rng)) for _ in range(5))
 
 
-def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certified() -> None:
+def test_certify_proves_a_cost_with_decimal_prices_by_lemmas() -> None:
     tight = full_load(3001, 12, 24, 4)
     rows = [row.model_dump(exclude_defaults=True) | {"pools": ("fast", "slow")} for row in tight.buffers]
     peak = solve(tight).peak or 0
@@ -100,7 +100,7 @@ def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certifie
 
 
 @pytest.mark.drawn
-def test_certificates_of_problems_with_all_rules_are_true() -> None:
+def test_certificates_of_problems_with_all_constraint_kinds_claim_true_optima() -> None:
     certified = 0
     for seed in seeds(20):
         problem = tied_problem(seed, 5).model_copy(update={"objective": "peak"})
@@ -118,7 +118,7 @@ def test_certificates_of_problems_with_all_rules_are_true() -> None:
 @pytest.mark.parametrize(
     "problem", [full_load(3001, 30, 1000, 5), mixed_alignments(16003, 16)], ids=["full", "aligned"]
 )
-def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Problem) -> None:
+def test_certify_proves_a_peak_above_the_live_peak_by_lemmas_about_an_unfitting_core(problem: Problem) -> None:
     plan = solve(problem, time_limit_s=20)
     certificate = certify(problem, plan)
     assert (certificate.kind, certificate.lemmas > 10) == ("lemmas", True)
@@ -127,7 +127,7 @@ def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Pro
     assert solve(core, time_limit_s=20).lower_bound == plan.peak
 
 
-def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_valid_offset() -> None:
+def test_certify_names_a_buffer_whose_alias_is_pinned_to_another_offset() -> None:
     alias = {"id": "b", "size": 0, "start": 2, "end": 3, "alias_of": "a", "alias_offset": 2, "offset": 8}
     rows = [{"id": "a", "size": 2, "start": 0, "end": 1, "offset": 4}, alias]
     problem = Problem.model_validate({"buffers": rows})
@@ -136,7 +136,7 @@ def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_valid_offset() -> None:
 
 
 @pytest.mark.parametrize("feature", ["pins", "everything"])
-def test_the_named_buffers_do_not_fit_even_without_the_others(feature: str) -> None:
+def test_the_buffers_of_an_infeasible_core_do_not_fit_by_themselves(feature: str) -> None:
     for seed in range(12):
         best = best_score(tight_problem(seed, feature))
         problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else 20)
@@ -145,7 +145,7 @@ def test_the_named_buffers_do_not_fit_even_without_the_others(feature: str) -> N
         assert best_score(problem_of_buffers(problem, core)) is None
 
 
-def test_few_buffers_that_do_not_fit_are_named() -> None:
+def test_infeasible_core_of_a_small_problem_is_infeasible() -> None:
     problem = tight_problem(4, "alignment", capacity=6)
     core = infeasible_core(problem)
     assert core is not None
@@ -153,7 +153,7 @@ def test_few_buffers_that_do_not_fit_are_named() -> None:
     assert best_score(problem.model_copy(update={"buffers": type(problem.buffers).from_rows(rows)})) is None
 
 
-def test_a_real_problem_with_two_memories_is_certified() -> None:
+def test_certify_proves_a_plan_with_two_pools_by_three_claims() -> None:
     buffers = [{"id": k, "start": k, "end": k + 2, "size": 10 + k} for k in range(6)]
     pools = [{"name": "fast", "size": 16}, {"name": "slow"}]
     problem = Problem.model_validate({"buffers": buffers, "pools": pools})
@@ -162,7 +162,7 @@ def test_a_real_problem_with_two_memories_is_certified() -> None:
     assert len([line for line in certificate.text.splitlines() if line.startswith("claim")]) == 3
 
 
-def test_a_plan_that_is_not_proved_has_no_certificate() -> None:
+def test_certify_gives_a_reason_for_a_plan_that_claims_no_proof() -> None:
     problem = full_load(1, 12)
     certificate = certify(problem, solve(problem).model_copy(update={"status": "feasible"}))
     assert certificate.facts().reason == "the plan is feasible, which claims no proof"
@@ -170,7 +170,7 @@ def test_a_plan_that_is_not_proved_has_no_certificate() -> None:
         certify(problem, Plan(status="infeasible"), time_limit_s=0)
 
 
-def test_the_exit_status_of_the_checker_states_its_verdict(tmp_path: Path) -> None:
+def test_the_checker_exits_with_0_if_proved_3_if_refused_and_2_for_missing_files(tmp_path: Path) -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     certificate = certify(problem, plan := solve(problem))
     assert plan.peak is not None
@@ -183,7 +183,7 @@ def test_the_exit_status_of_the_checker_states_its_verdict(tmp_path: Path) -> No
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
 
 
-def test_a_buffer_without_a_valid_offset_is_reported_with_the_pins_that_block_it() -> None:
+def test_certify_names_a_buffer_without_legal_offset_together_with_the_pins_that_block_it() -> None:
     problem = tied_problem(46699, 5)
     certificate = certify(problem, solve(problem))
     assert certificate.kind == "live-set"
@@ -199,7 +199,7 @@ def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_
     assert (found.kind, found.reason) == ("none", "no multipliers were found that bring the bound up to the cost")
 
 
-def test_where_all_plans_cost_the_same_lemmas_prove_that_none_fits_at_a_lower_peak() -> None:
+def test_certify_proves_the_peaks_of_pools_by_lemmas_if_all_plans_cost_the_same() -> None:
     rows = [
         {"id": 0, "size": 4, "start": 2, "end": 3, "pools": ["slow"]},
         {"id": 1, "size": 11, "start": 2, "end": 3, "pools": ["slow", "fast"]},
@@ -214,7 +214,7 @@ def test_where_all_plans_cost_the_same_lemmas_prove_that_none_fits_at_a_lower_pe
     assert found.text.splitlines()[2] == "speed 18 1 20 19 4"
 
 
-def test_a_price_that_follows_from_pins_has_no_cliques() -> None:
+def test_certify_gives_a_reason_for_a_price_that_follows_from_pins_instead_of_cliques() -> None:
     rows = [
         {"id": "a", "size": 5, "start": 0, "end": 2, "offset": 7},
         {"id": "b", "size": 4, "start": 2, "end": 4, "offset": 6},

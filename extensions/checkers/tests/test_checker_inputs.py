@@ -1,4 +1,4 @@
-"""The inputs that checkers accept and refuse, as in docs/certificates.md."""
+"""The input files that checkers accept and refuse, as `docs/certificates.md` defines them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def problem(*rows: dict[str, Any], **fields: Any) -> str:
     return json.dumps({"buffers": [*rows], "pools": [{"size": 7}], **fields})
 
 
-def test_a_table_of_two_pools_has_both(tmp_path: Path) -> None:
+def test_checkers_count_both_pools_of_a_certificate_about_a_table(tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     false = "memplan-lemmas/1\nsizes 10 20\ninfeasible\nclaim 10 20\nset time 0\nend @0:1:0:2\n"
     assert status(tmp_path, table, false) == 3
     assert status(tmp_path, table, false.replace("10 20", "10 19").replace(":2\n", ":3\n")) == 0
 
 
-def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_file(tmp_path: Path) -> None:
+def test_checkers_print_the_proved_claim_with_capacities_and_the_hash_of_the_problem(tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     proof = "memplan-lemmas/1\nsizes 29\ninfeasible\nclaim 29\nset time 0\nend @0\n"
     digest = sha256(table.encode()).hexdigest()
@@ -55,7 +55,7 @@ def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_fil
     assert run_checker(tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
 
 
-def test_a_certificate_for_other_sizes_than_those_in_the_files_is_checked_with_given_sizes(tmp_path: Path) -> None:
+def test_checkers_use_the_pool_sizes_of_the_command_instead_of_those_of_the_problem(tmp_path: Path) -> None:
     text = problem(*PAIR, pools=[{"size": 20, "base_address": 1}])
     assert status(tmp_path, text, FITS_NOT) == 3
     code, sentence = run_checker(tmp_path, text, FITS_NOT, "7@64")
@@ -75,13 +75,15 @@ CLOSED = [{"id": "a", "size": 9, "start": 0, "end": 1}, {"id": "b", "size": 9, "
         (json.dumps({"buffers": [{"id": 0, "size": 9, "lifetimes": [[0, 1]]}, CLOSED[1]], "interval": "closed"}), ()),
     ],
 )
-def test_closed_lifetimes_are_alive_at_their_ends(tmp_path: Path, text: str, options: tuple[str, ...]) -> None:
+def test_checkers_count_buffers_with_closed_lifetimes_at_their_last_step(
+    tmp_path: Path, text: str, options: tuple[str, ...]
+) -> None:
     proof = "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n"
     code, sentence = run_checker(tmp_path, text, proof, *options)
     assert (code, sentence.endswith("with closed lifetimes")) == (0, True)
 
 
-def test_a_table_may_be_read_as_half_open(tmp_path: Path) -> None:
+def test_the_option_half_open_makes_checkers_read_a_closed_table_as_half_open(tmp_path: Path) -> None:
     table, proof = (
         "id,start,end,size\na,0,1,9\nb,1,2,9\n",
         "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n",
@@ -89,7 +91,7 @@ def test_a_table_may_be_read_as_half_open(tmp_path: Path) -> None:
     assert status(tmp_path, table, proof, "--half-open") == 3
 
 
-def test_checkers_accept_certificates_about_closed_lifetimes_together_with_the_file(tmp_path: Path) -> None:
+def test_checkers_accept_certificates_made_by_memplan_from_files_with_closed_lifetimes(tmp_path: Path) -> None:
     for name, data in (
         ("json", json.dumps({"buffers": CLOSED, "interval": "closed"})),
         ("csv", "id,start,end,size\na,0,1,9\nb,1,2,9\n"),
@@ -163,7 +165,7 @@ REFUSED_BY_BOTH = {
 
 
 @pytest.mark.parametrize("text", REFUSED_BY_BOTH.values(), ids=REFUSED_BY_BOTH)
-def test_the_checkers_refuse_all_files_that_memplan_refuses(tmp_path: Path, text: str) -> None:
+def test_checkers_refuse_all_files_that_memplan_refuses(tmp_path: Path, text: str) -> None:
     data = text.encode()
     with pytest.raises(InputError):
         FORMATS["json" if text[:1] in "{[" else "csv"].read_problem(data)
@@ -181,7 +183,7 @@ STRICTER = {
 
 
 @pytest.mark.parametrize("text", STRICTER.values(), ids=STRICTER)
-def test_the_checkers_read_less_than_memplan(tmp_path: Path, text: str) -> None:
+def test_checkers_refuse_some_ambiguous_files_that_memplan_accepts(tmp_path: Path, text: str) -> None:
     assert status(tmp_path, text, FITS_NOT) == 2
 
 
@@ -200,12 +202,12 @@ def test_the_checkers_read_less_than_memplan(tmp_path: Path, text: str) -> None:
         "\ufeffid , size,lower,upper,alignment,offset\r\n\r\na, 4 ,0,2,,\r\n b,4,-1,3,1,\r\n  \r\n",
     ],
 )
-def test_the_checkers_and_memplan_accept_the_same_files(tmp_path: Path, text: str) -> None:
+def test_checkers_accept_files_that_memplan_accepts(tmp_path: Path, text: str) -> None:
     FORMATS["csv" if "lower" in text else "json"].read_problem(text.encode())
     assert status(tmp_path, text, FITS_NOT) == 0
 
 
-def test_equivalent_forms_of_a_key_have_the_same_meaning(tmp_path: Path) -> None:
+def test_checkers_read_a_json_key_with_escapes_as_the_same_field(tmp_path: Path) -> None:
     text = problem(PAIR[0], PAIR[1] | {"alias_of": "a"}).replace("alias_of", "alias\\u005fof")
     assert status(tmp_path, text, FITS_NOT) == 3
     text = problem(*PAIR, may_share=[["a", "b"]]).replace("may_share", "may\\u005fshare")
@@ -248,7 +250,7 @@ def test_equivalent_forms_of_a_key_have_the_same_meaning(tmp_path: Path) -> None
         ("set time 1\n", "set time 1\nset of 2\n"),
     ],
 )
-def test_certificates_are_written_in_one_way_only(tmp_path: Path, old: str, new: str) -> None:
+def test_checkers_refuse_any_other_spelling_of_a_certificate(tmp_path: Path, old: str, new: str) -> None:
     assert old in FITS_NOT
     proof, files = FITS_NOT.replace(old, new, 1), (tmp_path / "problem", tmp_path / "proof")
     files[0].write_text(problem(*PAIR))
@@ -256,7 +258,7 @@ def test_certificates_are_written_in_one_way_only(tmp_path: Path, old: str, new:
     assert answers(files)[0] in (2, 3)
 
 
-def test_remainders_of_three_large_moduli_do_not_overflow(tmp_path: Path) -> None:
+def test_checkers_combine_three_large_moduli_without_overflow(tmp_path: Path) -> None:
     moduli = [(2**62 - 57, 5), (2**62 - 87, 7)]
     rows = [PAIR[0] | {"alignment": 2**62}, {"id": "c", "size": 4, "alias_of": "a", "alignment": 2**61 - 1}]
     rows += [
@@ -268,7 +270,7 @@ def test_remainders_of_three_large_moduli_do_not_overflow(tmp_path: Path) -> Non
     assert Problem.model_validate_json(problem(*rows)) is not None
 
 
-def test_costs_are_checked_without_the_folder_of_the_script_on_the_path(tmp_path: Path) -> None:
+def test_the_checker_runs_with_python_flags_that_keep_its_folder_off_the_path(tmp_path: Path) -> None:
     pools = [{"name": "fast", "size": 4, "cost": 0.1}, {"name": "slow", "cost": 0.75}]
     text = problem(*PAIR, pools=pools, objective="cost")
     read = FORMATS["json"].read_problem(text.encode())

@@ -1,4 +1,4 @@
-"""Agreement of the certificate checkers in Python and Coq; and the proof of the latter."""
+"""Agreement of the certificate checkers in Python and in Coq, and the proof of the latter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
 def common_verdict(folder: Path, text: str, lines: list[str]) -> int:
-    """Return the common verdict of all checkers on a certificate."""
+    """Return the exit status for a certificate that all checkers agree on."""
     problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
     proof.write_text("\n".join(lines) + "\n")
@@ -43,7 +43,7 @@ def problems() -> list[Problem]:
 
 
 @pytest.mark.slow
-def test_all_checkers_say_the_same_of_certificates_and_of_their_mutants(tmp_path: Path) -> None:
+def test_all_checkers_agree_on_certificates_and_on_certificates_with_a_changed_word(tmp_path: Path) -> None:
     rng, tally = random.Random(5), Counter[int]()
     for problem in problems():
         certificate = certify(problem, solve(problem))
@@ -55,18 +55,18 @@ def test_all_checkers_say_the_same_of_certificates_and_of_their_mutants(tmp_path
     assert min(tally[2], tally[3]) > 0
 
 
-def test_files_of_checkers_have_at_most_250_lines() -> None:
+def test_each_file_of_the_python_checkers_has_at_most_250_lines() -> None:
     assert max(len(file.read_text().splitlines()) for file in CHECKERS.glob("*.py")) <= 250
 
 
-def test_nothing_is_taken_for_granted_in_the_proof() -> None:
+def test_the_coq_proof_has_no_axioms_and_no_admitted_lemmas() -> None:
     texts = {path.name: path.read_text() for path in VERIFIED.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axioms?|Parameters?)\b", text)]
     assert sum(text.count("\n") for text in texts.values()) <= 2500
 
 
 @pytest.mark.slow
-def test_the_proof_holds_and_the_program_is_what_was_extracted(
+def test_coq_accepts_the_proof_and_extracts_the_committed_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if shutil.which("coqc") is None:

@@ -1,4 +1,4 @@
-"""Price certificates that the checker accepts, and price certificates that it refuses."""
+"""Certificates of the price of sharing bytes that the checker accepts, and changed ones that it refuses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def remove_scale(text: str) -> str:
     ("change", "status"),
     [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)],
 )
-def test_a_changed_certificate_of_a_price_is_refused(
+def test_the_checker_refuses_a_changed_certificate_of_a_price(
     change: Callable[[str], str], status: int, text: str, tmp_path: Path
 ) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
@@ -64,7 +64,7 @@ def test_a_changed_certificate_of_a_price_is_refused(
     assert ("no plan pays less than 8" in said) == (status == 0)
 
 
-def test_a_price_of_zero_needs_no_clique(tmp_path: Path) -> None:
+def test_the_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: Path) -> None:
     cheap = PROBLEM.model_copy(update={"pools": (Pool(name="ub"),)})
     plan = solve(cheap)
     found = certify(cheap, plan)
@@ -76,7 +76,7 @@ def test_a_price_of_zero_needs_no_clique(tmp_path: Path) -> None:
     assert status == 0, said
 
 
-def test_costs_of_pools_are_certified_beside_prices_that_no_plan_need_pay() -> None:
+def test_certify_proves_the_cost_of_pools_in_a_problem_with_avoidable_prices() -> None:
     rows = [{"id": k, "size": 8, "start": k, "end": k + 1, "traffic": 10} for k in range(3)]
     pools = [{"name": "fast", "size": 16, "cost": 1}, {"name": "slow", "cost": 2}]
     reuse = [{"pairs": [[0, 2]], "cost": 1}]

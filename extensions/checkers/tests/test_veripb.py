@@ -20,9 +20,9 @@ from tests.support.tight_problems import mixed_alignments
 CHECKER: Any = check
 VERIPB: Any = veripb
 OPB: Any = opb
-"""The module has no types, as it is for people without memplan."""
+"""The module without types, as the checkers are plain scripts without annotations."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
-"""Numbers of buffers and seeds of mixed-alignment problems whose proofs need lemmas."""
+"""(number of buffers, seed) of problems with mixed alignments whose proofs need lemmas."""
 HARD = Problem.model_validate(
     {
         "buffers": [
@@ -55,13 +55,13 @@ def is_proved(formula: str, proof: str) -> bool:
 
 
 @pytest.mark.parametrize(("n", "seed"), LEMMAS)
-def test_ten_random_problems_of_mixed_alignments_are_proved_by_lemmas(n: int, seed: int) -> None:
+def test_translated_proofs_with_lemmas_refute_formulas_of_mixed_alignments(n: int, seed: int) -> None:
     formula, proof, lemmas = proof_of(mixed_alignments(seed, n))
     assert lemmas > 0
     prove(formula, proof)
 
 
-def test_holes_conflicts_base_addresses_and_infeasible_capacities_are_proved() -> None:
+def test_a_translated_proof_refutes_a_problem_with_holes_conflicts_and_a_base_address() -> None:
     pool = {"name": "only", "size": 17, "base_address": 3, "alignment": 2}
     rows: list[dict[str, Any]] = [
         {"id": 0, "size": 5, "lifetimes": [[0, 1], [4, 6]], "alignment": 4},
@@ -78,7 +78,7 @@ def test_holes_conflicts_base_addresses_and_infeasible_capacities_are_proved() -
     prove(*VERIPB.translate(text_of(problem), certify(problem, plan).text))
 
 
-def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_proof() -> None:
+def test_the_formula_of_a_sufficient_capacity_is_satisfied_by_the_plan_and_has_no_proof() -> None:
     for n, seed in LEMMAS[:6]:
         problem = mixed_alignments(seed, n)
         plan, (_, proof, _) = solve(problem), proof_of(problem)
@@ -93,7 +93,7 @@ def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_pro
         assert not is_proved(formula.text(), proof)
 
 
-def test_a_weaker_formula_is_refused() -> None:
+def test_a_translated_proof_does_not_refute_a_weaker_formula() -> None:
     formula, proof, _ = proof_of(HARD)
     prove(formula, proof)
     rows = formula.splitlines()
@@ -114,7 +114,9 @@ def test_a_weaker_formula_is_refused() -> None:
         ({"buffers": []}, "claims nothing"),
     ],
 )
-def test_uncovered_certificates_are_refused_with_a_sentence(changed: dict[str, Any], sentence: str) -> None:
+def test_translate_refuses_certificates_that_it_does_not_cover_with_the_reason(
+    changed: dict[str, Any], sentence: str
+) -> None:
     data = {"buffers": [{"id": i, "start": 0, "end": 2, "size": 3 + i} for i in range(3)]} | changed
     problem = Problem.model_validate(data)
     plan = solve(problem)
@@ -123,7 +125,9 @@ def test_uncovered_certificates_are_refused_with_a_sentence(changed: dict[str, A
         VERIPB.translate(text_of(problem), certificate.text)
 
 
-def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_memplan_certify_writes_the_formula_and_the_proof_for_veripb(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     problem, several = tmp_path / "problem.json", tmp_path / "several.json"
     problem.write_bytes(write_problem(HARD))
     assert main(["certify", str(problem), "-o", str(tmp_path / "plan.opb")]) == 0
@@ -134,7 +138,7 @@ def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureF
     assert not (tmp_path / "none.opb").exists()
 
 
-def test_the_program_writes_the_same_files_without_memplan(tmp_path: Path) -> None:
+def test_the_script_veripb_writes_the_same_files_without_importing_memplan(tmp_path: Path) -> None:
     problem, certificate = tmp_path / "problem.json", tmp_path / "plan.proof"
     problem.write_bytes(write_problem(HARD))
     certificate.write_text(certify(HARD, solve(HARD)).text)
@@ -147,7 +151,7 @@ def test_the_program_writes_the_same_files_without_memplan(tmp_path: Path) -> No
     assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode in (2, 3)
 
 
-def test_the_formula_of_a_large_problem_has_only_the_buffers_that_its_proof_needs(tmp_path: Path) -> None:
+def test_the_formula_of_a_large_problem_contains_only_the_buffers_of_its_core(tmp_path: Path) -> None:
     model = str(public_problems.FOLDER / "executorch" / "mobilenet_v2.csv")
     assert main(["certify", model, "-o", str(tmp_path / "plan.opb")]) == 0
     formula, proof = ((tmp_path / f"plan{suffix}").read_text() for suffix in (".opb", ".pbp"))

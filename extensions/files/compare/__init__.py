@@ -1,1 +1,1 @@
-"""Compare: the plans of other systems against memplan's."""
+"""The question `compare`: the plan of a model's own planner compared with memplan's."""

@@ -29,9 +29,9 @@ from memplan.solvers.reference.table import find
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""The file size from which reading and the following steps take long."""
+"""The file size in bytes above which reading and planning take long, so that the time is checked in between."""
 _PLANS = 7
-"""The most plans and audits of a comparison; each gets an equal share of the remaining time."""
+"""The most plans and audits of a comparison, among which the remaining time is divided equally."""
 
 
 class CompareOptions(ForeignOptions):
@@ -161,13 +161,13 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
 @dataclass(eq=False)
 class _SharedTime:
-    """Divides the remaining time among the plans that may still follow."""
+    """The division of the remaining time among the plans that may still follow."""
 
     running: Control
     plans: int = _PLANS
 
     def next_control(self) -> Control:
-        """Return the control for the next plan."""
+        """Return the control for the next plan, with an equal part of the remaining time."""
         part_s = self.running.remaining_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.limit_to(part_s))
@@ -186,7 +186,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Return the plan of results that are written over inputs, where that was wanted; raises OptionError."""
+    """Return the plan with results written over inputs, if the options request it; raises OptionError."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)
@@ -194,7 +194,7 @@ def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _S
 
 
 def _plan_facts(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
-    return _facts(_solve_in_share(problem, time, solver, start), problem)
+    return _plan_figures(_solve_in_share(problem, time, solver, start), problem)
 
 
 def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
@@ -202,7 +202,7 @@ def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", s
     return solve(problem, time_limit_s=running.remaining_s, solver=solver, start=start, control=running.solve_control())
 
 
-def _facts(plan: Plan, problem: Problem) -> OurPlan:
+def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
     return OurPlan.from_fields(plan, buffers=len(problem.buffers))
 
 
@@ -215,7 +215,7 @@ def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | N
     plan = placed.plan
     if plan.peak is None or plan.peak > answer.peak:
         return _plan_facts(placed.problem, time, start=None if plan.peak is None else plan)
-    return _facts(plan, placed.problem)
+    return _plan_figures(plan, placed.problem)
 
 
 def _saved_bytes(before: int | None, after: int | None) -> int | None:
@@ -225,9 +225,9 @@ def _saved_bytes(before: int | None, after: int | None) -> int | None:
 def _audit_own_plan(
     found: str, read: tuple[ImportedProblem, ImportedProblem], time: _SharedTime
 ) -> tuple[OwnPlan | None, OwnAudit | None]:
-    """Return the model's own plan, with an audit if its offsets are known.
+    """Return the model's own plan, and an audit of it if its offsets are known.
 
-    `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
+    `read` has the model with views as buffers, and with views as aliases; the form with fewer violations is audited.
     """
     apart = read[0]
     if apart.own_peak is not None:
@@ -256,7 +256,7 @@ def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:
-    """Yield the lines for people, one for each fact."""
+    """Yield the printed lines, one for each fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:

@@ -1,1 +1,1 @@
-"""Convert: problems, models and plans from one format to another."""
+"""The question `convert`: problems, models and plans written in other formats."""

@@ -1,4 +1,4 @@
-"""The answer of `convert`: the facts read from a file, and the files written."""
+"""The answer of `convert`: the facts read from a file, and the files that were written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memplan.questions.question import Answer, remove_default
 RUNTIME = "TFLite Micro"
 
 _WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
-"""The word size of most processors, and the targets that are linked into programs."""
+"""The bytes of a word of most processors, and the targets that are linked into programs."""
 
 
 class WrittenFile(Answer):
@@ -36,7 +36,7 @@ class WrittenFile(Answer):
 
     @classmethod
     def from_data(cls, suffix: str, data: bytes) -> Self:
-        """Return the file with these bytes."""
+        """Return the file with a suffix and these bytes, in base64 if they are not text."""
         try:
             return cls(suffix=suffix, text=data.decode())
         except UnicodeDecodeError:
@@ -115,14 +115,14 @@ class Converted(Answer):
 
     @property
     def fits(self) -> bool:
-        """False if nothing fits, for a plan or for a form of a model."""
+        """False if there is no plan, or no form of the model that fits."""
         if self.deployment is not None:
             return self.deployment.fits is not False and self.deployment.refused is None
         return bool(self.files) or self.to not in EXPORTERS
 
     @property
     def not_written(self) -> str | None:
-        """The reason why nothing is written, if any."""
+        """The reason why nothing is written; None if files are written."""
         if self.fits:
             return None
         if self.deployment is not None and self.deployment.refused is not None:
@@ -131,12 +131,12 @@ class Converted(Answer):
 
     @property
     def is_as_given(self) -> bool:
-        """True for a model that no other form improves."""
+        """True for a model that is written unchanged, as no other form improves it."""
         return self.deployment is not None and self.deployment.form == "given" and not self.deployment.planned
 
     @property
     def documents(self) -> dict[str, bytes]:
-        """The fields in memplan's own JSON formats, as files that memplan reads."""
+        """The problem, plan, graph and operations, as files in memplan's formats, by name."""
         its_problem = Problem(buffers=()) if self.problem is None else self.problem
         written = {
             "problem": None if self.problem is None else memplan_json.write_problem(its_problem),
@@ -150,7 +150,7 @@ class Converted(Answer):
 
 
 def _no_fit_sentence(answer: Converted) -> str:
-    """Return the sentence that no form of a model fits, with the excess of the best one."""
+    """Return the sentence that no form of a model fits, with the bytes that the best one has too many."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
         return sentence
@@ -158,7 +158,7 @@ def _no_fit_sentence(answer: Converted) -> str:
 
 
 def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
-    """Return a note that buffers are unaligned, so that numbers in a C program may be at odd addresses."""
+    """Yield a warning if no buffer is aligned and one is at an odd offset, for targets linked into programs."""
     steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
     is_odd = (plan.placements.offset % _WORD != 0).any()
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
@@ -169,7 +169,7 @@ def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[Reade
 
 
 def write(answer: Converted) -> bytes:
-    """Write an answer as JSON; its problem, plan and operations use their own formats."""
+    """Return an answer as JSON, in which the problem, the plan and the operations use their own formats."""
     documents = answer.documents
     facts: dict[str, Any] = answer.model_dump(exclude=set(documents))
     parts = [b',"%s":%s' % (name.encode(), document.strip()) for name, document in documents.items()]
@@ -177,7 +177,7 @@ def write(answer: Converted) -> bytes:
 
 
 def facts(answer: Converted) -> Iterator[str]:
-    """Yield the lines for people about the file read and the runtime's arena."""
+    """Yield the printed lines about the file that was read and about the runtime's arena."""
     if answer.deployment is not None:
         yield from _deployment_lines(answer, answer.deployment)
     elif answer.arena is not None and answer.given is not None:
@@ -214,7 +214,7 @@ def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
 
 
 def lines(answer: Converted) -> Iterator[str]:
-    """Yield the lines for people: the facts read, text files in full, and the sizes of others."""
+    """Yield the printed lines: the facts read, then text files in full, and the sizes of other files."""
     yield from facts(answer)
     for file in answer.files:
         if file.suffix:

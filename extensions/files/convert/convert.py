@@ -26,7 +26,7 @@ from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 _OF_SECTIONS = ("c", TFLITE)
-"""The targets whose arrays have sections: C, and a model with a C file next to it."""
+"""The targets whose arrays have a section: C, and a model that is also written as C."""
 
 
 def convert(
@@ -48,7 +48,7 @@ def convert(
         rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
         raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_model = target == TFLITE and plan is None
-    # A form is sought for the arena as the runtime plans it, which is the only pool and has no other rules.
+    # A form is searched for the arena that the runtime plans by itself: one pool without further rules.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
     is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:
@@ -80,20 +80,20 @@ def convert(
     if target in PROGRAMS:
         return add_program(reader.imported, facts, target)
     if target != "json":
-        return facts.model_copy(update={"files": (WrittenFile.from_data("", _text(problem, target, running)),)})
+        return facts.model_copy(update={"files": (WrittenFile.from_data("", _problem_text(problem, target, running)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return facts.model_copy(update={"problem": problem, **its})
 
 
 def _dims_text(dims: Mapping[str, Size]) -> str:
-    """Return sizes of dimensions as `--dim` takes them, with commas between."""
+    """Return sizes of dimensions in the form that `--dim` takes, separated by commas."""
     return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
-def _text(problem: Problem, target: str, running: Control) -> bytes:
-    """Write a problem as text in another format; raises InputError if that cannot express it."""
+def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
+    """Return a problem as a file in another format; raises InputError if that cannot express it."""
     if target in MODELS:
-        # Its libraries take longer to import than most commands take to run.
+        # Imported only here, as its libraries take longer to import than most commands to run.
         from memplan.solvers.mip.model_file import write_model
 
         return write_model(problem, f".{target}", lambda: running.is_over)
@@ -107,7 +107,7 @@ def _text(problem: Problem, target: str, running: Control) -> bytes:
 def _export(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
-    """Return the files for a plan, which is made first if none is given."""
+    """Return the files for a plan; if no plan is given, one is made first."""
     target, made = found.to, None
     if plan is None:
         plan = made = make_plan(problem, control=replace(running, report=ignore_report))
@@ -132,7 +132,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
-    """Read a plan; some formats need the problem for that."""
+    """Return the plan in a file; some formats need the problem to be read."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

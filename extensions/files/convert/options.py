@@ -1,4 +1,4 @@
-"""The options of `convert`, and its targets."""
+"""The options and the targets of `convert`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memplan.questions.reading import ReadOptions
 from memplan.questions.reading.adapting import ProblemOptions
 
 PROGRAMS = ("graph", "operations")
-"""The targets made from the operations in a file."""
+"""The targets that are made from the operations in a file, not from a problem."""
 TFLITE = "tflite"
 MODELS = ("lp", "mps")
-"""The targets that are integer programs of a problem, for reading or for other solvers."""
+"""The targets that are integer programs of a problem, for people or for other solvers."""
 OBJECTS = "objects"
-"""The target that is a shared-object problem, which `plan` answers with objects."""
+"""The target that is a problem of shared objects, which `plan` answers with objects."""
 TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     )
 
     def refuse_for_programs(self, target: str) -> None:
-        """Raise OptionError for options of problems, where the operations themselves are written."""
+        """Raise OptionError for options that apply to problems, if operations are written."""
         said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
         if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
             rule = f"must be left out for {target}, which has operations and no places of buffers"
@@ -73,7 +73,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
 
 
 def target_of_name(path: str) -> str:
-    """Return the target for a file name's suffix; raises OptionError."""
+    """Return the target that the suffix of a file's name means; raises OptionError for an unknown suffix."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
     ending_target = ending if ending in TARGETS else closest_word(ending, (), others)

@@ -1,4 +1,4 @@
-"""The file to convert: its own plan, its reader's findings, its program, and its best form for a runtime."""
+"""The file to convert: the plan inside it, warnings of its reader, its program, and its best form for a runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VIOLATIONS = 10
 
 
 def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return the facts reported about a file."""
+    """Return the answer with the facts about a file that are always reported."""
     if isinstance(file, Problem):
         return Converted(to=target, format=None)
     imported, name = reader.imported, reader.name
@@ -56,7 +56,7 @@ def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> 
 
 
 def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
-    """Return the operations of a file, or their graph."""
+    """Return the answer with a file's operations or their graph; raises OptionError for a file without operations."""
     if not isinstance(imported, ImportedProgram):
         raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
@@ -64,7 +64,7 @@ def add_program(imported: ImportedProblem | None, found: Converted, target: str)
 
 
 def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
-    """Return the names of a program or several models, None without any, and the graph of operations."""
+    """Return the fields of an answer with a program's names, None without any, and with its graph of operations."""
     names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if isinstance(imported, ImportedProgram):
@@ -73,7 +73,7 @@ def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for its system's runtime; raises FormatError for another file."""
+    """Return a model in its best form for the runtime of its system; raises FormatError for any other file."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

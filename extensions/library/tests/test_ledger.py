@@ -1,4 +1,4 @@
-"""The gate's part of the ledger: results of searches that must not be lost."""
+"""The rows of the ledger that the tests ask: results of searches that no change may lose."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def test_each_search_finds_or_proves_an_answer_of_the_gate(name: str) -> None:
     assert any(name in (*" and ".join(row.answer.by).split(" and "), *row.falls) for row in GATE)
 
 
-def test_the_gate_takes_a_minute_at_most() -> None:
+def test_the_ledger_rows_in_the_tests_take_less_than_a_minute() -> None:
     assert MORE * sum(row.answer.cpu_s for row in GATE) < 60
 
 
-def test_each_row_is_of_a_question() -> None:
+def test_each_row_of_the_ledger_belongs_to_a_question() -> None:
     asked = {question.name: (question.command, question.most_work) for question in questions()}
     assert {row.name: (row.command, row.most_work) for row in ROWS.values()}.items() <= asked.items()
 
 
 @pytest.mark.parametrize("kind", ["peak", "order", "pools", "reuse", "rules", "objects"])
-def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
+def test_no_best_value_of_the_library_is_worse_than_that_of_the_ledger(kind: str) -> None:
     for entry in ProblemLibrary(ROOT / "library").entries(kind):
         row = ROWS.get(f"{kind}/{entry.name}")
         assert row is None or entry.best is None or not row.answer.values or entry.best <= row.answer.values[0], (
@@ -58,7 +58,9 @@ def test_the_document_states_the_figures_of_the_ledger() -> None:
     assert path.read_text() == expected, f"{path}: what writes rows writes its tables anew"
 
 
-def test_rows_are_compared_on_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ledger_can_be_compared_on_a_cluster(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(program, "executor_on", lambda address: nullcontext(StandIn()))
     row = min(GATE, key=lambda row: row.answer.cpu_s if is_here(row.command) else inf)
     monkeypatch.setattr("sys.argv", ["ledger", row.name, "--on", "dask://127.0.0.1:8786"])

@@ -1,4 +1,4 @@
-"""The library: answers to submissions, findings of checks, and values of planner runs."""
+"""The library: verdicts on submissions, findings of the check, and outcomes of planner runs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def single_entry(library: ProblemLibrary, name: str) -> Entry:
         ("graph", [], PROOF, "refused", "another format"),
     ],
 )
-def test_a_submission_has_one_of_four_answers(
+def test_a_submission_gets_one_of_four_verdicts(
     library: ProblemLibrary, name: str, before: list[bytes], data: bytes, word: str, reason: str
 ) -> None:
     for text in before:
@@ -91,7 +91,7 @@ def test_a_submission_has_one_of_four_answers(
     assert reason in verdict.reason
 
 
-def test_a_plan_added_to_the_library_is_proved_and_checked_again(library: ProblemLibrary) -> None:
+def test_an_added_plan_with_a_certificate_is_proved_and_passes_the_check(library: ProblemLibrary) -> None:
     for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
         submit(library, single_entry(library, name), data, FINDER)
     assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {
@@ -111,7 +111,7 @@ def test_a_plan_added_to_the_library_is_proved_and_checked_again(library: Proble
         ({"is_infeasible": True}, "its bound has no certificate"),
     ],
 )
-def test_a_wrong_table_is_found(library: ProblemLibrary, change: dict[str, object], fault: str) -> None:
+def test_check_reports_each_fault_in_a_table(library: ProblemLibrary, change: dict[str, object], fault: str) -> None:
     submit(library, single_entry(library, "three"), BEST, FINDER)
     library.put(single_entry(library, "three").model_copy(update=change))
     assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
@@ -173,7 +173,7 @@ def test_planners_are_compared_only_on_problems_that_all_of_them_ran(library: Pr
     assert "All kinds, 2 problems" in page(rows[:2], "Runs")
 
 
-def test_a_better_plan_of_a_run_is_kept_to_be_submitted(library: ProblemLibrary, tmp_path: Path) -> None:
+def test_a_run_keeps_a_plan_better_than_the_best_known(library: ProblemLibrary, tmp_path: Path) -> None:
     submit(library, single_entry(library, "three"), b"id,offset\na,0\nb,4\nc,8\n", FINDER)
     known = tmp_path / "known"
     known.write_bytes(BEST)
@@ -225,7 +225,7 @@ def test_the_value_of_a_problem_with_prices_is_the_cost_of_its_plan(tmp_path: Pa
     assert words == [("better, added", 11), ("better, added", 5), ("not better", 5), ("better, added", 3)]
 
 
-def test_a_set_of_problems_is_of_its_version_until_one_is_changed(library: ProblemLibrary) -> None:
+def test_the_version_does_not_match_after_a_problem_is_changed(library: ProblemLibrary) -> None:
     assert version_fault(library) is None
     (library.folder / "LIBRARY_VERSION").write_text(f"1.0 {library.digest()}\n")
     submit(library, single_entry(library, "three"), BEST, FINDER)
@@ -272,7 +272,7 @@ def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Pat
 @pytest.mark.parametrize(
     "name", ["../a.csv", "plans/../../a.csv", "other/a.csv", "a.csv", "plans/", "plans\\..\\a.csv"]
 )
-def test_an_archive_has_files_of_a_kind_alone(tmp_path: Path, name: str) -> None:
+def test_an_archive_with_a_file_outside_its_folders_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / ARCHIVE).write_bytes(pack_archive({name: b""}))
     with pytest.raises(FormatError, match="must have files in plans, problems, proofs alone"):
         unpack(tmp_path)
@@ -297,7 +297,7 @@ def test_the_archives_of_the_checkout_are_the_files_of_its_tables_and_the_same_b
             assert {name: again.read(name) for name in again.namelist()} == files
 
 
-def test_the_library_of_the_checkout_is_of_its_version_and_cited_by_it() -> None:
+def test_the_committed_library_matches_its_version() -> None:
     assert version_fault(LIBRARY) is None
     assert f'version: "{LIBRARY.version()}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 

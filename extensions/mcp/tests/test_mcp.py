@@ -1,4 +1,4 @@
-"""`memplan mcp`: tools listed, calls and refusals."""
+"""The tools of `memplan mcp`: their list, calls of them, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least sum of shared objects by trying all partitions; shares no code with the product."""
+"""The least total size of shared objects by brute force over all partitions; it shares no code with the product."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from memplan.planner.model.objects import ObjectBuffer, ObjectsProblem
 
 Row = tuple[int, int, int, int]
-"""Start, end, width and height."""
+"""The start, end, width and height of a buffer."""
 
 
 def min_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
-    """Return the least sum of width x height over objects in which no two are alive together."""
+    """Return the least sum of width x height over objects in which no two buffers are alive together."""
     best = sum(w * h for _, _, w, h in rows)
 
     def amount(object_: list[Row]) -> int | None:
@@ -40,7 +40,7 @@ def min_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
 
 
 def draw_objects(seed: int, *, textures: bool) -> ObjectsProblem:
-    """Return a random problem of at most eight buffers, every third time textures with a ratio."""
+    """Return a random problem of at most eight buffers of bytes, or of textures, some with a ratio."""
     chance = random.Random(seed)
     steps, most = chance.randint(3, 12), chance.choice([3, 9, 50])
     rows = []
@@ -57,5 +57,5 @@ def draw_objects(seed: int, *, textures: bool) -> ObjectsProblem:
 
 
 def rows_of(problem: ObjectsProblem) -> list[Row]:
-    """Return what `min_sum` reads of a problem."""
+    """Return the buffers of a problem as rows for `min_sum`."""
     return [(each.start, each.end, *each.sides) for each in problem.buffers]

@@ -1,4 +1,4 @@
-"""Heaps of at most so many bytes: as few as an enumeration of all deals finds, verified, and the refusals."""
+"""Plans in heaps: as few heaps as brute force over all assignments finds, valid plans, and refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def draw_problem(seed: int) -> tuple[Problem, int]:
-    """Draw five buffers, and a size of heaps that each of them fits."""
+    """Return a drawn problem of five buffers, and a heap size in which each of them fits."""
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
     for k in range(5):
@@ -34,7 +34,7 @@ def draw_problem(seed: int) -> tuple[Problem, int]:
 
 
 def min_heaps(problem: Problem, size: int) -> int:
-    """Return the fewest heaps over all ways to deal the buffers out."""
+    """Return the fewest heaps over all assignments of buffers to heaps."""
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
     meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
@@ -63,14 +63,14 @@ def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
     assert memplan.verify(problem, found).valid
 
 
-def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
+def test_a_network_in_two_heaps_needs_no_more_bytes_than_in_one_pool() -> None:
     found = heap_plan(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
     assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [1204224, 301056])
     assert ", found by heaps" in next(plan_lines(found))
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
-def test_too_few_heaps_are_refuted_even_if_live_sets_would_fit() -> None:
+def test_the_number_of_heaps_is_proved_even_if_the_live_sets_fit_in_fewer() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
     found = heap_plan(ring, 3, 2)
@@ -79,7 +79,7 @@ def test_too_few_heaps_are_refuted_even_if_live_sets_would_fit() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
-def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
+def test_buffers_without_bytes_need_one_heap(fields: dict[str, int]) -> None:
     found = heap_plan(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
     assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
@@ -136,7 +136,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_few_buffers_take_the_fewest_bytes_over_all_ways_to_deal_them_out(seed: int) -> None:
+def test_heaps_of_few_buffers_have_the_fewest_bytes_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
     found = heap_plan(problem, size, 20)
     assert found.heaps is not None

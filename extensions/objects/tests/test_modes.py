@@ -1,4 +1,4 @@
-"""Plans in all modes, of calls, of jobs and of the command: heaps, shared objects, plans that differ, an old plan."""
+"""The modes of `plan` in calls, jobs and the command: heaps, shared objects, several plans, and re-plans."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def mode_fields(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize(("body", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
-def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any, server: RunningServer) -> None:
+def test_plan_calls_and_plan_jobs_answer_in_each_mode(
+    body: dict[str, Any], expected: Any, server: RunningServer
+) -> None:
     answer = server.client.post("/v1/plan", json=body)
     assert (answer.status_code, mode_fields(answer.json())) == (200, expected), answer.text
     submitted = server.client.post("/v1/jobs", json=body)
@@ -62,7 +64,9 @@ def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any,
     assert server.client.get(f"{links['self']}/problem").status_code == 404
 
 
-def test_the_command_draws_heaps_and_verifies_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_memplan_plan_draws_heaps_and_memplan_verify_accepts_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     problem, plan, picture = (str(tmp_path / name) for name in ("problem.json", "plan.json", "plan.svg"))
     Path(problem).write_text(json.dumps(PROBLEM))
     assert main(["plan", problem, "--heaps", "80", "-o", plan, "-o", picture]) == 0
@@ -71,7 +75,7 @@ def test_the_command_draws_heaps_and_verifies_them(tmp_path: Path, capfd: pytest
     assert main(["verify", problem, plan, "--quiet"]) == 0
 
 
-def test_the_command_shares_objects_and_makes_problems_of_them(
+def test_memplan_converts_a_problem_to_shared_objects_and_plans_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     problem, objects = str(tmp_path / "problem.json"), str(tmp_path / "objects.json")

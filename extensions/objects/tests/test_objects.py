@@ -1,4 +1,4 @@
-"""Shared objects: the best partitions, textures of Relay, and rules that objects cannot promise."""
+"""Shared objects: the best partitions, textures of Relay, and constraints that objects cannot keep."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
 
 
 @pytest.mark.parametrize("seed", [*range(40), 97])
-def test_objects_of_bytes_are_those_of_the_best_partition(seed: int) -> None:
+def test_objects_of_bytes_have_the_least_total_by_brute_force(seed: int) -> None:
     problem = draw_objects(seed, textures=False)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem)))
@@ -50,13 +50,13 @@ def test_objects_of_bytes_are_those_of_the_best_partition(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_textures_are_those_of_the_best_partition(seed: int) -> None:
+def test_textures_have_the_least_total_by_brute_force(seed: int) -> None:
     problem = draw_objects(seed, textures=True)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem), problem.ratio))
 
 
-def test_many_textures_are_moved_between_objects() -> None:
+def test_local_search_improves_objects_of_many_textures() -> None:
     chance = random.Random(0)
     starts, sides = [chance.randrange(16) for _ in range(24)], (8, 16, 32, 64)
     rows = [(chance.choice(sides), chance.choice(sides), start, start + chance.randint(1, 5)) for start in starts]
@@ -68,13 +68,13 @@ def test_many_textures_are_moved_between_objects() -> None:
     assert list(violations(problem, found.objects)) == []
 
 
-def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
+def test_objects_of_a_network_are_proved_optimal_and_no_heuristic_is_better() -> None:
     found = objects(read_problem(EXAMPLES / "mobilenet_v2.csv"))
     assert (found.status, found.total, len(found.objects)) == ("optimal", 1756160, 4)
     assert min(found.ways.values()) >= found.total
 
 
-def test_a_search_that_counts_work_ends_with_the_same_objects_each_time() -> None:
+def test_a_search_for_objects_with_counted_work_is_reproducible() -> None:
     problem = objects_from_problem(
         read_problem(public_problems.library_file("peak/tflite-mobilenet_v3_small_int8.csv"))
     )
@@ -83,12 +83,12 @@ def test_a_search_that_counts_work_ends_with_the_same_objects_each_time() -> Non
     assert first.status == "feasible", "a problem that is proved at once tells nothing"
 
 
-def test_storage_tokens_are_one_of_the_ways() -> None:
+def test_relay_storage_tokens_are_one_of_the_heuristics() -> None:
     problem = Problem(buffers=[{"id": k, "size": 10 + k, "start": k, "end": k + 2} for k in range(5)])
     assert objects(problem).ways["relay"] == solve(problem, solver="reference:relay-storage-tokens").peak
 
 
-def test_kinds_and_textures_and_bytes_have_objects_of_their_own() -> None:
+def test_buffers_of_different_kinds_never_share_an_object() -> None:
     problem = ObjectsProblem.model_validate(
         {
             "buffers": [
@@ -101,13 +101,13 @@ def test_kinds_and_textures_and_bytes_have_objects_of_their_own() -> None:
     assert [each.buffers for each in objects(problem).objects] == [("a",), ("b",), ("c",)]
 
 
-def test_a_texture_grows_in_one_direction_where_that_costs_less_than_a_new_one() -> None:
+def test_a_shared_texture_grows_in_one_direction_if_a_new_one_costs_more() -> None:
     found = objects(textures((8, 4, 0, 1), (7, 5, 1, 2))).objects
     assert [(each.width, each.height) for each in found] == [(8, 5)]
     assert len(objects(textures((8, 1, 0, 1), (1, 8, 1, 2))).objects) == 2
 
 
-def test_the_ratio_keeps_small_textures_out_of_large_ones() -> None:
+def test_the_ratio_forbids_a_small_texture_in_a_much_larger_object() -> None:
     rows = ((100, 10, 0, 1), (10, 10, 1, 2))
     assert len(objects(textures(*rows)).objects) == 1
     assert len(objects(textures(*rows, ratio=5)).objects) == 2
@@ -144,7 +144,7 @@ def test_textures_of_relays_own_tests_need_no_more_than_its_storages(
     assert found.ways["relay"] == relay
 
 
-def test_an_alias_lives_in_the_object_of_its_buffer() -> None:
+def test_an_alias_extends_the_lifetime_of_its_buffer_in_the_object() -> None:
     rows = [
         {"id": "a", "size": 8, "start": 0, "end": 2},
         {"id": "view", "size": 4, "start": 2, "end": 4, "alias_of": "a"},
@@ -174,13 +174,13 @@ def test_rules_that_shared_objects_cannot_keep_are_refused(fields: dict[str, Any
         ({"width": 4, "height": 1, "buffers": ("a",)}, "of its kind alone"),
     ],
 )
-def test_wrong_objects_are_found(wrong: dict[str, Any], message: str) -> None:
+def test_violations_reports_each_fault_of_shared_objects(wrong: dict[str, Any], message: str) -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]
     problem = ObjectsProblem.model_validate({"buffers": rows})
     assert any(re.search(message, each) for each in violations(problem, (SharedObject(**wrong),)))
 
 
-def test_the_lines_name_objects_and_ways() -> None:
+def test_the_printed_lines_list_objects_by_kind() -> None:
     found = list(objects_lines(plan(ObjectsProblem.model_validate(EXAMPLE), options=PlanOptions(time_limit_s=5))))
     assert found[0].startswith("optimal: ")
     assert any(line.endswith("of rgba16f: 2 buffers") for line in found)
@@ -196,7 +196,7 @@ def test_the_lines_name_objects_and_ways() -> None:
     ],
     ids=lambda rules: next(iter(rules)),
 )
-def test_rules_of_pairs_are_refused_not_forgotten(rules: dict[str, Any]) -> None:
+def test_shared_objects_refuse_constraints_on_pairs(rules: dict[str, Any]) -> None:
     rows = [{"id": name, "size": 8, "start": k, "end": k + 1} for k, name in enumerate("ab")]
     assert objects(Problem(buffers=rows)).total == 8
     with pytest.raises(ProblemError, match="objects are shared by lifetimes alone"):
@@ -204,7 +204,7 @@ def test_rules_of_pairs_are_refused_not_forgotten(rules: dict[str, Any]) -> None
 
 
 def free_textures(*sides: tuple[int, int]) -> FreeTextures:
-    """Return free textures, numbered as they come."""
+    """Return free textures with these sides, numbered in their order."""
     textures = FreeTextures()
     for storage, (width, height) in enumerate(sides):
         textures.put(Token(storage, width, height))
@@ -218,7 +218,7 @@ def free_textures(*sides: tuple[int, int]) -> FreeTextures:
         ((10, 5), True),
         ((10, 2), True),
         ((10, 1), False),
-        ((10, 59), True),  # 59 // 10 is 5, and 5 times is allowed
+        ((10, 59), True),  # 59 // 10 is 5, and a factor of 5 is allowed
         ((10, 60), False),
         ((60, 10), False),
     ],
@@ -227,7 +227,7 @@ def test_no_side_of_a_texture_exceeds_five_times_the_others(sides: tuple[int, in
     assert (free_textures((10, 10)).take(*sides) is not None) == is_reused
 
 
-def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
+def test_a_free_texture_grows_if_none_is_large_enough_and_is_not_free_afterwards() -> None:
     textures = free_textures((10, 10))
     grown = textures.take(9, 12)
     assert grown is not None
@@ -236,7 +236,7 @@ def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again()
     assert textures.take(10, 10) is None
 
 
-def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
+def test_a_request_takes_the_closest_free_texture_that_need_not_grow() -> None:
     taken = free_textures((20, 10), (11, 11), (9, 9)).take(10, 10)
     assert taken is not None
     assert taken.storage == 1

@@ -1,4 +1,4 @@
-"""Pages that the command writes and opens."""
+"""The HTML pages that commands write and open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table(tmp_path: Path, capfd: Captured) -> Path:
     return tmp_path / "p.csv"
 
 
-def test_the_page_of_a_plan_is_written_and_opened(
+def test_plan_and_verify_write_a_page_and_format_page_opens_it(
     table: Path, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
@@ -48,7 +48,7 @@ def test_the_page_of_a_plan_is_written_and_opened(
     assert capfd.readouterr().err.splitlines()[-1] == f"memplan: wrote {path.removeprefix('file://')}"
 
 
-def test_a_page_shows_each_size(table: Path, tmp_path: Path, capfd: Captured) -> None:
+def test_sweep_writes_a_page_and_a_table(table: Path, tmp_path: Path, capfd: Captured) -> None:
     page = tmp_path / "sweep.html"
     assert main(["sweep", str(table), "--size", "8:16:4", "-o", str(page), "-o", str(page.with_suffix(".csv"))]) == 0
     assert page.read_text().startswith("<!doctype html>")

@@ -1,4 +1,4 @@
-"""Pages as files and in notebooks: their contents, and the sources that their policy allows."""
+"""Pages as files and in notebooks: their data, their escaping, and the scripts that their security policy allows."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def text_between(text: str, opening: str, end: str) -> str:
 
 
 def script(text: str) -> str:
-    """Return what the page runs, which lies packed in it."""
+    """Return the script that is packed in a page."""
     return unpack_styles(text)[1]
 
 
 def unpack_styles(text: str) -> list[str]:
-    """Return the styles of a page and its script."""
+    """Return the styles and the script that are packed in a page."""
     return zlib.decompress(base64.b64decode(text_between(text, 'id="script">', "</script>"))).decode().split("\0")
 
 
 def source(text: str) -> str:
-    """Return the policy's source for a script or style."""
+    """Return the source expression by which a security policy allows a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -61,19 +61,19 @@ def test_the_content_security_policy_allows_exactly_the_included_script_and_styl
     assert found[1].startswith("default-src 'none'; ")
 
 
-def test_names_do_not_become_markup() -> None:
+def test_names_in_a_file_page_are_escaped() -> None:
     text = page()
     assert "<b>bold" not in text
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text
 
 
-def test_a_page_names_no_address_of_any_network() -> None:
+def test_a_file_page_refers_to_no_network_address() -> None:
     text = page()
     addresses = set(re.findall(r"https?://[^\s\"'`)]+", text + script(text)))
     assert {address for address in addresses if "://www.w3.org/" not in address} == set()
 
 
-def test_a_page_contains_its_data_as_json() -> None:
+def test_a_file_page_contains_problem_and_plan_as_compressed_json() -> None:
     document = json.loads(zlib.decompress(base64.b64decode(text_between(page(), 'id="document">', "</script>"))))
     (view,) = document["views"]
     assert [document["title"], view["kind"]] == ["</title><script>", "plan"]
@@ -90,7 +90,7 @@ SHOWN = Problem(
 )
 
 
-def test_columns_tell_sizes_and_times_where_the_problem_is_known() -> None:
+def test_columns_of_a_plan_have_sizes_and_times_if_its_problem_is_known() -> None:
     plan = solve(SHOWN)
     columns = plan.to_columns()
     assert columns["id"] == [buffer.id for buffer in SHOWN.buffers]
@@ -102,13 +102,13 @@ def test_columns_tell_sizes_and_times_where_the_problem_is_known() -> None:
     assert problem_of(read_plan(plan.model_dump_json().encode(), SHOWN)) is SHOWN
 
 
-def test_a_plan_is_compared_and_pickled_without_its_problem() -> None:
+def test_equality_and_pickling_of_a_plan_ignore_its_problem() -> None:
     plan = solve(SHOWN)
     assert plan == Plan.model_validate(plan.model_dump(mode="json"))
     assert problem_of(pickle.loads(pickle.dumps(plan))) is None
 
 
-def test_the_problem_goes_when_the_plan_goes() -> None:
+def test_the_problem_of_a_plan_is_released_with_the_plan() -> None:
     plan = solve(SHOWN)
     key = id(plan)
     assert key in _PROBLEMS
@@ -117,7 +117,7 @@ def test_the_problem_goes_when_the_plan_goes() -> None:
     assert key not in _PROBLEMS
 
 
-def test_a_data_frame_needs_pandas_and_says_so() -> None:
+def test_to_dataframe_without_pandas_names_the_alternative() -> None:
     plan = solve(SHOWN)
     if find_spec("pandas") is None:
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""The page over the service, in a real browser: files dropped, planned, watched, stopped and found again."""
+"""The page over the service, in a real browser: dropped files, plans, running jobs, stopping, and old jobs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def alarm(found: Tab) -> str:
     return text
 
 
-def test_the_first_screen_has_an_example_and_the_last_jobs(opened_tab: Tab) -> None:
+def test_the_start_screen_offers_an_example_and_recent_jobs(opened_tab: Tab) -> None:
     opened_tab.page.set_viewport_size({"width": 390, "height": 844})
     opened_tab.page.click("text=Try an example")
     opened_tab.page.dblclick(".service button.primary:enabled")
@@ -92,7 +92,7 @@ def tab_to(found: Tab, name: str) -> None:
     raise AssertionError(f"must be reached by Tab: {name}")
 
 
-def test_jobs_are_named_searched_and_deleted_by_keys_alone(opened_tab: Tab) -> None:
+def test_jobs_can_be_renamed_searched_and_deleted_by_keyboard_alone(opened_tab: Tab) -> None:
     press = opened_tab.page.keyboard.press
     for name in ("first", "second"):
         opened_tab.page.evaluate(DROP, [f"{name}.json", json.dumps(SMALL | {"name": f"nightly {name}"})])
@@ -168,7 +168,7 @@ def badge(found: Tab, text: str) -> None:
     found.page.wait_for_function("text => document.querySelector('.badge')?.textContent.startsWith(text)", arg=text)
 
 
-def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going_back(opened_tab: Tab) -> None:
+def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: Tab) -> None:
     give(opened_tab, "one.json", json.dumps(SMALL).encode())
     wait_for_text(opened_tab, "planned in")
     badge(opened_tab, "valid: checked")
@@ -178,10 +178,10 @@ def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going
     wait_for_text(opened_tab, "does not fit")
     opened_tab.page.fill("label:has-text('capacity') input", "")
     opened_tab.page.click(".service button.primary")
-    wait_for_text(opened_tab, "planned in")  # the capacity is the problem's again
+    wait_for_text(opened_tab, "planned in")  # without the field, the problem's capacity applies again
     rows = [{"id": row["id"], "pool": "sram", "offset": 0} for row in SMALL["buffers"]]
     wrong = json.dumps({"status": "optimal", "peak": 64, "placements": rows}).encode()
-    for _ in range(2):  # one file after itself
+    for _ in range(2):  # the same file twice in a row
         give(opened_tab, "plan.json", wrong)
         badge(opened_tab, "not valid")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
@@ -218,7 +218,7 @@ def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_
     opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # and not with the plan at other addresses
 
 
-def test_a_lost_connection_is_reported_and_made_again(opened_tab: Tab, server: RunningServer) -> None:
+def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: RunningServer) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
     give(opened_tab, "first.json", json.dumps(SMALL).encode())
     wait_for_text(opened_tab, "planned in")
@@ -232,7 +232,7 @@ def test_a_lost_connection_is_reported_and_made_again(opened_tab: Tab, server: R
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 
-def test_a_model_is_read_by_the_service(opened_tab: Tab) -> None:
+def test_a_dropped_model_is_planned_with_the_names_of_its_operations(opened_tab: Tab) -> None:
     give(opened_tab, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     wait_for_text(opened_tab, "planned in")
     assert "peak 48 B" in opened_tab.page.inner_text("main .facts")
@@ -242,7 +242,7 @@ def test_a_model_is_read_by_the_service(opened_tab: Tab) -> None:
     assert "SOFTMAX" in opened_tab.page.inner_text(".legend")
 
 
-def test_sizes_that_a_model_leaves_open_are_requested(opened_tab: Tab) -> None:
+def test_the_page_asks_for_free_dimensions_of_a_model(opened_tab: Tab) -> None:
     give(opened_tab, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
     assert "give it, for example: dims=s77=1" in opened_tab.page.inner_text("dialog .alarm")
     assert opened_tab.page.input_value("[data-option=dims] input") == "s77=1"
@@ -253,14 +253,14 @@ def test_sizes_that_a_model_leaves_open_are_requested(opened_tab: Tab) -> None:
 
 
 def lines(found: Tab) -> str:
-    """Return the answer as the command writes it."""
+    """Return the answer in the text form of the command."""
     found.page.click("summary:text-is('As the command writes it')")
     text: str = found.page.inner_text("pre.lines")
     return text
 
 
 def question(found: Tab, kind: str, **options: str | bool) -> None:
-    """Ask for a question from the menu, with its inputs as they are offered."""
+    """Ask a question from the menu, with the inputs that the form offers."""
     found.page.click("text=More…")
     found.page.locator("dialog .menu button", has=found.page.locator(f"b:text-is('{kind}')")).click()
     for name, value in options.items():
@@ -272,7 +272,7 @@ def question(found: Tab, kind: str, **options: str | bool) -> None:
     found.page.wait_for_selector("dialog", state="detached")
 
 
-def test_every_question_is_in_the_menu_and_answers_about_a_dropped_model(opened_tab: Tab) -> None:
+def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(opened_tab: Tab) -> None:
     give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
     wait_for_text(opened_tab, "planned in")
     opened_tab.page.click("text=More…")
@@ -309,7 +309,7 @@ def test_every_question_is_in_the_menu_and_answers_about_a_dropped_model(opened_
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_files_of_every_question_open_its_form(opened_tab: Tab) -> None:
+def test_a_dropped_file_opens_the_form_of_the_question_that_it_is_for(opened_tab: Tab) -> None:
     for name, kind in (
         ("schedules/gap8_like.json", "schedule"),
         ("graphs/synth_intree100_s0.json", "order"),
@@ -341,13 +341,13 @@ def test_files_of_every_question_open_its_form(opened_tab: Tab) -> None:
     assert "must be" in alarm(opened_tab)
 
 
-def test_a_mended_file_is_read_after_a_wrong_one_and_a_wrong_one_is_sent_once(opened_tab: Tab) -> None:
+def test_a_corrected_file_replaces_a_wrong_one_which_is_sent_only_once(opened_tab: Tab) -> None:
     sent: list[str] = []
     opened_tab.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
     give(opened_tab, "notes.txt", b"what is this")
     assert "file: must be of a known format" in alarm(opened_tab)
     assert sent == ["POST"]
-    for _ in range(2):  # the same name each time: wrong, and mended
+    for _ in range(2):  # under one name, first a wrong file and then the corrected one
         give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
         alarm(opened_tab)
         give(opened_tab, "small.json", json.dumps(SMALL).encode())
@@ -355,11 +355,13 @@ def test_a_mended_file_is_read_after_a_wrong_one_and_a_wrong_one_is_sent_once(op
         assert opened_tab.page.locator("[role=alert] li").count() == 0
 
 
-def test_levers_answer_for_a_buffer_and_open_their_plans(opened_tab: Tab) -> None:
+def test_levers_show_the_effect_of_changes_and_open_their_plans(opened_tab: Tab) -> None:
     opened_tab.page.keyboard.press("Tab")
     opened_tab.page.click("text=Try an example")
     badge(opened_tab, "valid: checked")
-    assert opened_tab.page.evaluate("document.activeElement.className") == "over"  # keys go on where the picture is
+    assert (
+        opened_tab.page.evaluate("document.activeElement.className") == "over"
+    )  # the keyboard focus stays on the picture
     for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
         opened_tab.page.click(f".levers button:text-is('{button}')")
         # A row appears at once, with the values of the plan on show, and improves as the service answers.
@@ -374,7 +376,7 @@ def test_levers_answer_for_a_buffer_and_open_their_plans(opened_tab: Tab) -> Non
     badge(opened_tab, "valid: checked")
 
 
-def test_levers_and_links_are_those_of_the_questions_in_the_schema(opened_tab: Tab) -> None:
+def test_levers_and_links_appear_only_for_questions_in_the_openapi_schema(opened_tab: Tab) -> None:
     def offered_levers() -> list[bool]:
         opened_tab.page.goto(opened_tab.page.url.partition("?")[0])
         opened_tab.page.click("text=Try an example")
@@ -394,7 +396,9 @@ def test_levers_and_links_are_those_of_the_questions_in_the_schema(opened_tab: T
     opened_tab.page.unroute("**/openapi.json")
 
 
-def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened_tab: Tab, browser: Any, tmp_path: Path) -> None:
+def test_a_saved_page_opens_without_the_service_with_plan_and_film(
+    opened_tab: Tab, browser: Any, tmp_path: Path
+) -> None:
     opened_tab.page.click("text=Try an example")
     badge(opened_tab, "valid: checked")
     with opened_tab.page.expect_download() as download:
@@ -411,7 +415,7 @@ def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened_tab: Tab,
         assert (alone.errors, alone.policy_breaks) == ([], [])
 
 
-def test_answers_are_tables_whose_plans_open(opened_tab: Tab) -> None:
+def test_plans_in_tables_of_answers_can_be_opened(opened_tab: Tab) -> None:
     give(opened_tab, "tight.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
     wait_for_text(opened_tab, "does not fit")
     opened_tab.page.click("text=What would make it fit?")
@@ -438,7 +442,7 @@ def test_answers_are_tables_whose_plans_open(opened_tab: Tab) -> None:
     badge(opened_tab, "valid: checked")
 
 
-def test_old_entries_are_let_go_and_asked_for_again(opened_tab: Tab) -> None:
+def test_the_page_drops_the_data_of_old_entries_that_have_a_job(opened_tab: Tab) -> None:
     script = """async () => { const { EMPTY, next } = await import("/static/live/state.js"); let state = EMPTY;
       for (let k = 0; k < 9; k++) {
         const entry = { name: `n${k}`, problem: {}, plan: {}, job: k % 2 ? `j${k}` : null };
@@ -448,7 +452,7 @@ def test_old_entries_are_let_go_and_asked_for_again(opened_tab: Tab) -> None:
     assert opened_tab.page.evaluate(script) == [True, False, True, True, True, True, True, True, True]
 
 
-def test_orders_and_cascades_open_as_pictures(opened_tab: Tab) -> None:
+def test_answers_of_order_and_cascade_open_as_charts(opened_tab: Tab) -> None:
     give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
     wait_for_text(opened_tab, "planned in")
     for kind, points in (("order", 0), ("cascade", 1)):
@@ -465,7 +469,7 @@ def test_orders_and_cascades_open_as_pictures(opened_tab: Tab) -> None:
     assert "step 0" in (opened_tab.page.text_content(".stripes svg") or "")
 
 
-def test_several_models_have_colours_of_their_own(opened_tab: Tab) -> None:
+def test_each_model_of_an_application_has_its_own_colour(opened_tab: Tab) -> None:
     give(opened_tab, "camera.json", (MODELS.parents[1] / "examples" / "application.json").read_bytes())
     wait_for_text(opened_tab, "planned in")
     assert {"capture", "detect", "network"} <= set(opened_tab.page.inner_text(".legend").split())
@@ -478,13 +482,15 @@ def test_several_models_have_colours_of_their_own(opened_tab: Tab) -> None:
         ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
     ],
 )
-def test_errors_are_shown_as_text(opened_tab: Tab, name: str, content: bytes, sentence: str) -> None:
+def test_error_messages_with_markup_are_shown_as_text(
+    opened_tab: Tab, name: str, content: bytes, sentence: str
+) -> None:
     give(opened_tab, name, content)
     assert sentence in alarm(opened_tab)
     assert opened_tab.page.locator("img").count() == 0
 
 
-def test_a_search_is_stopped_and_keeps_its_plan(opened_tab: Tab) -> None:
+def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
     give(opened_tab, "first.json", json.dumps(SMALL).encode())
     wait_for_text(opened_tab, "planned in")
@@ -495,7 +501,7 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened_tab: Tab) -> None:
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
     )
     opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
-    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # the strip and the picture tell of one plan
+    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # the strip and the picture show the same plan
     opened_tab.page.click("text=Stop")
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
     assert opened_tab.page.locator(".picture canvas").count() == 2
@@ -505,7 +511,7 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened_tab: Tab) -> None:
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 
-def test_hostile_names_are_text(opened_tab: Tab) -> None:
+def test_names_with_markup_are_shown_as_text(opened_tab: Tab) -> None:
     names = ["<script>document.title='taken'</script>", "\u202egnp.exe", "x" * 10_000]
     problem = {"name": names[0], "buffers": [{"id": name, "size": 8, "start": 0, "end": 2} for name in names]}
     give(opened_tab, "hostile.json", json.dumps(problem).encode())
@@ -516,7 +522,7 @@ def test_hostile_names_are_text(opened_tab: Tab) -> None:
     assert opened_tab.page.locator("dialog tbody").inner_text().startswith(names[0])
 
 
-def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
+def test_an_api_key_can_be_entered_by_keyboard_and_is_stored_in_the_tab_only(browser: Any) -> None:
     with run_server(Settings(require_keys=True, admin_key=KEY)) as server, tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/")
         tab_to(found, "Jobs")
@@ -528,7 +534,7 @@ def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
             assert found.page.evaluate(described).startswith(note)
             assert found.serious_violations() == []
             found.page.keyboard.type(key or "wrong")
-        found.page.keyboard.press("Escape")  # no key: the dialog underneath reports it
+        found.page.keyboard.press("Escape")  # without a key, the dialog of jobs reports the error
         found.page.wait_for_selector("dialog.jobs [role=alert] li")
         found.page.keyboard.press("Escape")
         assert focused_name(found) == "Jobs"
@@ -545,7 +551,7 @@ def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
         assert found.errors == []
 
 
-def test_the_page_of_calls_shows_bodies(browser: Any, server: RunningServer) -> None:
+def test_the_page_docs_shows_the_types_of_request_bodies(browser: Any, server: RunningServer) -> None:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/docs")
         found.page.click("summary:has-text('/v1/convert')")
@@ -555,7 +561,7 @@ def test_the_page_of_calls_shows_bodies(browser: Any, server: RunningServer) -> 
         assert (found.errors, found.policy_breaks) == ([], [])
 
 
-def test_pages_have_a_policy_and_tags(server: RunningServer) -> None:
+def test_pages_are_served_with_a_security_policy_and_an_etag(server: RunningServer) -> None:
     answer = server.client.get("/")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     assert server.client.get("/", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304

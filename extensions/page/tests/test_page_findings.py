@@ -1,4 +1,4 @@
-"""Corner cases in which a page was once wrong, or broke: a table of problems and plans, read in a browser."""
+"""Regression cases in which a page was wrong or broke: a table of problems and plans, opened in a browser."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, en
 
 
 def raise_best_plan(problem: Problem, by: int, **claims: Any) -> Plan:
-    """Return the best plan shifted upwards, with other claims."""
+    """Return the best plan with all offsets raised by `by` bytes, and with other claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
 
 def forge_plan(problem: Problem) -> Plan:
-    """Return a plan that lies 4,800 bytes too high, and claims to be the least by a search."""
+    """Return a plan 4,800 bytes above the best one that claims to be optimal by a search."""
     peak = (solve(problem).peak or 0) + 4800
     pools = [{"name": "default", "used": peak, "lower_bound": peak}]
     proof = {"kind": "search", "by": "exact"}
@@ -95,13 +95,13 @@ def forge_plan(problem: Problem) -> Plan:
 
 
 def costly_plan(problem: Problem) -> Plan:
-    """Return the plan in the dearer memory, which claims a bound on costs."""
+    """Return the plan in the more expensive memory, with a claimed bound on costs."""
     rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
     return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
 
 
 def foreign_plan(problem: Problem) -> Plan:
-    """Return a plan with a pool that the problem lacks."""
+    """Return a plan that uses a pool that the problem does not have."""
     rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -113,7 +113,7 @@ LIED = Plan.model_validate({"status": "infeasible", "explanation": {"message": "
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, its plan, what runs in the page, and what that must be true of."""
+    """A problem, its plan, a script that runs in the page, and the condition that its result must satisfy."""
 
     name: str
     problem: Problem
@@ -128,12 +128,12 @@ TEXT = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.
 
 
 def text(selector: str) -> str:
-    """Return the script that reads a part of a page."""
+    """Return the script that reads the text of a part of a page."""
     return f"({TEXT})({json.dumps(selector)})"
 
 
 def ask_script(size: str) -> str:
-    """Return the script that asks whether a plan fits."""
+    """Return the script that asks the page whether the plan fits in a size."""
     fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
     return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
 
@@ -308,7 +308,7 @@ def test_a_page_shows_the_expected_text_in_corner_cases(open_page: Any) -> None:
     assert wrong == []
 
 
-def test_no_claim_of_a_wrong_plan_is_repeated(open_page: Any) -> None:
+def test_the_page_of_an_invalid_plan_does_not_repeat_its_claims(open_page: Any) -> None:
     rows = [{"id": k, "pool": "default", "offset": 0} for k in range(4)]
     page = open_page(plan_page(LONE, Plan.model_validate(LIED.model_dump() | {"placements": rows})))
     assert "lacks 7 bytes" not in page.inner_text("body")
@@ -321,14 +321,14 @@ def save_text(page: Any, button: str) -> str:
     return Path(download.value.path()).read_text(encoding="utf-8")
 
 
-def test_the_bound_is_named_under_the_capacity(open_page: Any) -> None:
+def test_the_label_of_the_bound_is_below_that_of_the_capacity(open_page: Any) -> None:
     drawing = ElementTree.fromstring(save_text(open_page(plan_page(TIGHT, solve(TIGHT))), "SVG"))
     rows = {(row.text or "").split()[0]: row for row in drawing.iter("{http://www.w3.org/2000/svg}text") if row.text}
     assert float(rows["capacity"].attrib["y"]) < float(rows["bound"].attrib["y"])
-    assert ">1 B<" not in save_text(open_page(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an axis of nothing
+    assert ">1 B<" not in save_text(open_page(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an empty axis
 
 
-def test_a_table_that_the_page_saved_opens_on_it(open_page: Any, shared_tab: Tab) -> None:
+def test_a_table_saved_by_the_page_can_be_dropped_on_it(open_page: Any, shared_tab: Tab) -> None:
     page = open_page(plan_page(VIEWED, solve(VIEWED)))
     table = save_text(page, "CSV")
     for name, content, sentence in (
@@ -347,7 +347,7 @@ def test_a_table_that_the_page_saved_opens_on_it(open_page: Any, shared_tab: Tab
             assert page.evaluate("[memplan.view.plan.held(0), memplan.view.plan.top(0)]") == [[[0, 9]], 96]
 
 
-def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(open_page: Any) -> None:
+def test_a_comparison_outlines_moved_buffers_with_their_old_size_in_one_scale(open_page: Any) -> None:
     old = Problem(buffers=[Buffer(id="x", size=100, start=0, end=2), Buffer(id="y", size=50, start=0, end=4, offset=0)])
     new = Problem(buffers=[Buffer(id="x", size=300, start=1, end=4), Buffer(id="y", size=50, start=0, end=4, offset=0)])
     before, after = PlanOf(old, solve(old), "old"), PlanOf(new, lifted_x(new), "new")
@@ -374,7 +374,7 @@ def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(open_pag
 
 
 def lifted_x(problem: Problem) -> Plan:
-    """Return the plan in which x lies at 54."""
+    """Return the plan in which buffer x is at offset 54."""
     rows = [{"id": "x", "pool": "default", "offset": 54}, {"id": "y", "pool": "default", "offset": 0}]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 

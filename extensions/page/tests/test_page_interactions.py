@@ -1,4 +1,4 @@
-"""The file page in a real browser: each way to move it, to ask it, and to take something out of it."""
+"""The file page in a real browser: every way to move it, to query it, and to export from it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def wait_for_picture(found: Tab) -> None:
 
 
 def select_buffer(found: Tab, name: str) -> int:
-    """Select a buffer by its name, through the search."""
+    """Select a buffer by its name, with the search field."""
     found.page.fill("input[type=search]", name)
     found.page.press("input[type=search]", "Enter")
     return int(found.page.evaluate(LOOK)["selected"])
@@ -114,7 +114,7 @@ def save_bytes(found: Tab, button: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
-def test_the_wheel_magnifies_at_the_pointer(opened_tab: Tab) -> None:
+def test_the_mouse_wheel_zooms_at_the_pointer(opened_tab: Tab) -> None:
     x, y = centre(opened_tab, 1)
     opened_tab.page.mouse.move(x, y)
     place = """([x, y]) => { const p = memplan.view.picture, b = p.over.getBoundingClientRect();
@@ -126,7 +126,7 @@ def test_the_wheel_magnifies_at_the_pointer(opened_tab: Tab) -> None:
     assert abs(before["x"] - after["x"]) + abs(before["y"] - after["y"]) < 0.01
 
 
-def test_with_shift_the_wheel_magnifies_time_alone(opened_tab: Tab) -> None:
+def test_the_mouse_wheel_with_shift_zooms_only_the_time_axis(opened_tab: Tab) -> None:
     opened_tab.page.mouse.move(*centre(opened_tab, 1))
     opened_tab.page.keyboard.down("Shift")
     opened_tab.page.mouse.wheel(0, -300)
@@ -136,7 +136,7 @@ def test_with_shift_the_wheel_magnifies_time_alone(opened_tab: Tab) -> None:
     assert frame["bottom"] - frame["top"] == pytest.approx(1)
 
 
-def test_a_drag_moves_the_picture_and_selects_nothing(opened_tab: Tab) -> None:
+def test_dragging_moves_the_picture_without_selecting_a_buffer(opened_tab: Tab) -> None:
     opened_tab.page.keyboard.press("+")
     before = opened_tab.page.evaluate(SEEN)
     opened_tab.page.mouse.move(500, 300)
@@ -149,7 +149,7 @@ def test_a_drag_moves_the_picture_and_selects_nothing(opened_tab: Tab) -> None:
     assert opened_tab.page.evaluate(LOOK)["selected"] == -1
 
 
-def test_keys_move_the_frame(opened_tab: Tab) -> None:
+def test_keys_pan_and_zoom_the_picture(opened_tab: Tab) -> None:
     for key, moved in {"w": "closer", "+": "closer", "s": "farther", "-": "farther", "a": "back", "d": "on"}.items():
         opened_tab.page.evaluate("memplan.view.picture.camera.show({left: 0.4, right: 0.6, top: 0.2, bottom: 0.6})")
         opened_tab.page.keyboard.press(key)
@@ -161,7 +161,7 @@ def test_keys_move_the_frame(opened_tab: Tab) -> None:
     assert opened_tab.page.evaluate(SEEN) == {"left": 0, "right": 1, "top": 0, "bottom": 1}
 
 
-def test_a_click_selects_and_tells_why_the_buffer_is_there(opened_tab: Tab) -> None:
+def test_a_click_selects_a_buffer_and_explains_its_offset(opened_tab: Tab) -> None:
     opened_tab.page.mouse.click(*centre(opened_tab, 3))
     assert opened_tab.page.evaluate(LOOK)["selected"] == 3
     text = opened_tab.page.inner_text("[aria-label='selected buffer']")
@@ -172,7 +172,7 @@ def test_a_click_selects_and_tells_why_the_buffer_is_there(opened_tab: Tab) -> N
     assert opened_tab.page.evaluate(LOOK)["selected"] == -1
 
 
-def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened_tab: Tab) -> None:
+def test_the_key_f_zooms_to_the_selected_buffer_and_then_to_its_supporting_buffers(opened_tab: Tab) -> None:
     select_buffer(opened_tab, "conv2")
     opened_tab.page.keyboard.press("Tab")
     opened_tab.page.focus("canvas.over")
@@ -183,7 +183,7 @@ def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened_
     assert opened_tab.page.evaluate(SEEN)["bottom"] >= frame["bottom"]
 
 
-def test_comma_and_full_stop_go_to_the_neighbours_in_time(opened_tab: Tab) -> None:
+def test_the_keys_comma_and_full_stop_select_the_neighbours_in_time(opened_tab: Tab) -> None:
     select_buffer(opened_tab, "conv2")
     opened_tab.page.focus("canvas.over")
     names = []
@@ -193,7 +193,7 @@ def test_comma_and_full_stop_go_to_the_neighbours_in_time(opened_tab: Tab) -> No
     assert names == ["state", "pinned", "state", "conv2", "conv1"]
 
 
-def test_slash_searches_by_name_and_enter_goes_round(opened_tab: Tab) -> None:
+def test_the_key_slash_searches_by_name_and_enter_cycles_through_the_hits(opened_tab: Tab) -> None:
     opened_tab.page.keyboard.press("/")
     opened_tab.page.keyboard.type("CONV")
     assert opened_tab.page.inner_text("[role=status]") == "2 found"
@@ -206,20 +206,20 @@ def test_slash_searches_by_name_and_enter_goes_round(opened_tab: Tab) -> None:
     assert opened_tab.page.evaluate(LOOK)["found"] is None
 
 
-def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_reported(opened_tab: Tab) -> None:
+def test_the_search_accepts_a_pattern_in_slashes_and_reports_a_wrong_one(opened_tab: Tab) -> None:
     assert select_buffer(opened_tab, "/^conv[12]$/") == 1
     opened_tab.page.fill("input[type=search]", "/(/")
     assert "pattern:" in opened_tab.page.inner_text("[role=status]")
 
 
-def test_the_question_mark_lists_the_keys(opened_tab: Tab) -> None:
+def test_the_key_question_mark_opens_the_list_of_keys(opened_tab: Tab) -> None:
     opened_tab.page.keyboard.press("?")
     assert "fit the selected buffer" in opened_tab.page.inner_text("dialog")
     opened_tab.page.keyboard.press("Escape")
     opened_tab.page.wait_for_selector("dialog", state="detached")
 
 
-def test_a_card_under_the_pointer_has_the_facts(opened_tab: Tab) -> None:
+def test_a_card_at_the_pointer_shows_the_facts_of_a_buffer(opened_tab: Tab) -> None:
     opened_tab.page.mouse.move(*centre(opened_tab, 1))
     text = opened_tab.page.inner_text(".card")
     for part in ("conv1", "8,010 B", "with padding", "8,064 B", "operation 1", "op1", "sram", "above it", "below it"):
@@ -235,7 +235,7 @@ def test_a_click_on_the_time_axis_lists_the_buffers_alive_then(opened_tab: Tab) 
     assert sorted(names) == ["pinned", "state", "weights"]
 
 
-def test_the_table_of_a_time_is_sorted_by_a_click(opened_tab: Tab) -> None:
+def test_a_click_on_a_heading_sorts_the_table_of_live_buffers(opened_tab: Tab) -> None:
     opened_tab.page.evaluate("memplan.view.lookAt(3)")
     for column, first in (("age", "input"), ("size", "conv1"), ("padding", "conv1")):
         opened_tab.page.click(f".buffers th button[data-by={column}]")
@@ -243,7 +243,7 @@ def test_the_table_of_a_time_is_sorted_by_a_click(opened_tab: Tab) -> None:
         assert opened_tab.page.locator(f".buffers th[aria-sort] button[data-by={column}]").count() == 1
 
 
-def test_a_permalink_opens_the_same_and_has_no_data_in_it(browser: Any, opened_tab: Tab) -> None:
+def test_a_permalink_restores_the_view_and_contains_no_data_of_the_plan(browser: Any, opened_tab: Tab) -> None:
     select_buffer(opened_tab, "conv2")
     opened_tab.page.select_option("select", "role")
     opened_tab.page.evaluate("memplan.view.picture.camera.show({left: 0.25, right: 0.5, top: 0, bottom: 0.5})")
@@ -273,7 +273,7 @@ def test_exported_png_svg_and_csv_show_the_visible_part(opened_tab: Tab, plan: P
     }
 
 
-def test_the_brush_beneath_chooses_the_times_in_sight(opened_tab: Tab) -> None:
+def test_the_brush_below_the_picture_selects_the_visible_times(opened_tab: Tab) -> None:
     box = opened_tab.page.locator(".minimap").bounding_box()
     start, width = box["x"] + 92, box["width"] - 92
     opened_tab.page.mouse.move(start + 0.25 * width, box["y"] + 20)
@@ -285,7 +285,7 @@ def test_the_brush_beneath_chooses_the_times_in_sight(opened_tab: Tab) -> None:
     assert frame["right"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_a_size_is_queried_and_the_obstacles_are_reported(opened_tab: Tab) -> None:
+def test_a_query_for_a_size_reports_the_buffers_in_the_way(opened_tab: Tab) -> None:
     field = opened_tab.page.locator("input[aria-label='size to ask of pool sram']")
     field.fill("8 KiB")
     field.press("Enter")
@@ -305,7 +305,7 @@ def test_changes_that_would_lower_the_peak_are_listed(opened_tab: Tab) -> None:
     assert "less)" in text
 
 
-def test_names_of_any_kind_are_shown_as_text(opened_tab: Tab) -> None:
+def test_long_names_and_names_with_markup_are_shown_as_text(opened_tab: Tab) -> None:
     for name in (MARKUP, LONG[:40], TURNED):
         found = opened_tab.page.evaluate(FIND, name)
         opened_tab.page.evaluate("i => memplan.view.select(i)", found)
@@ -315,7 +315,7 @@ def test_names_of_any_kind_are_shown_as_text(opened_tab: Tab) -> None:
     assert opened_tab.page.locator("img").count() == 0
 
 
-def test_arrow_keys_go_through_the_buffers_of_the_picture(opened_tab: Tab) -> None:
+def test_arrow_keys_select_one_buffer_after_another(opened_tab: Tab) -> None:
     opened_tab.page.focus("canvas.over")
     found = set()
     for key in ("ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown"):
@@ -342,7 +342,7 @@ def test_axe_finds_no_serious_violation(browser: Any, file: Path, scheme: str) -
         assert serious == []
 
 
-def test_dark_is_dark_in_the_picture_too(opened_tab: Tab) -> None:
+def test_the_dark_scheme_also_applies_to_the_picture(opened_tab: Tab) -> None:
     corner = """() => { const c = memplan.view.picture.base;
       return [...c.getContext("2d").getImageData(c.width - 2, 1, 1, 1).data]; }"""
     opened_tab.page.emulate_media(color_scheme="dark")
@@ -353,7 +353,7 @@ def test_dark_is_dark_in_the_picture_too(opened_tab: Tab) -> None:
     assert min(opened_tab.page.evaluate(corner)[:3]) > 200
 
 
-def test_colours_of_each_kind_are_drawn(opened_tab: Tab) -> None:
+def test_the_picture_can_be_coloured_by_each_property(opened_tab: Tab) -> None:
     pictures = []
     for by in ("buffer", "size", "role", "operation", "type", "pool"):
         opened_tab.page.select_option("select", by)
@@ -363,7 +363,7 @@ def test_colours_of_each_kind_are_drawn(opened_tab: Tab) -> None:
     assert opened_tab.page.locator("option[value=moved]").is_disabled()
 
 
-def test_a_lane_is_magnified_alone_and_the_address_keeps_each(opened_tab: Tab) -> None:
+def test_each_pool_can_be_zoomed_alone_and_the_address_stores_the_zooms(opened_tab: Tab) -> None:
     weights = opened_tab.page.evaluate(FIND, "weights")
     opened_tab.page.mouse.move(*centre(opened_tab, weights))
     opened_tab.page.keyboard.down("Alt")

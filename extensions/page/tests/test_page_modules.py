@@ -1,4 +1,4 @@
-"""The modules of the page: their size, their bundles, and their results."""
+"""The JavaScript modules of the page: their length, their bundles, and their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.planner.model.sizes import parse_size, size_text
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000
-"""The buffers of a large page: a million before a release."""
+"""The number of buffers of a large page; a million in the tests before a release."""
 STATIC = Path(__file__).parents[1] / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
@@ -51,10 +51,10 @@ VENDORED = {
     "hierarchy.js": "bdcfbbca712b719ad82f139bfe2f7d93690b4de0f5857efa4cfdc66759d45d32",
     "preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c",
 }
-"""The digests of the bundles that the page takes from elsewhere."""
+"""The SHA-256 of each bundle that the page takes from other projects."""
 
 
-def test_no_module_of_the_page_is_long() -> None:
+def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in OWN}
     assert {name: count for name, count in lines.items() if count > 400} == {}
     assert sum(lines.values()) <= 7244
@@ -63,7 +63,7 @@ def test_no_module_of_the_page_is_long() -> None:
 
 
 @pytest.mark.parametrize("name", page_bundles.BUNDLES)
-def test_the_bundles_were_made_of_the_modules_as_they_are(name: str) -> None:
+def test_the_bundles_were_built_from_the_present_modules(name: str) -> None:
     found = (STATIC / "built" / f"{name}.js").read_text(encoding="utf-8")
     assert page_bundles.digest() in found[:200], "python -m lab.page_bundles makes them anew"
     esbuild = shutil.which("esbuild")
@@ -71,12 +71,12 @@ def test_the_bundles_were_made_of_the_modules_as_they_are(name: str) -> None:
         assert page_bundles.build_bundle(page_bundles.BUNDLES[name], esbuild) == found
 
 
-def test_the_page_of_a_model_is_small() -> None:
+def test_the_page_of_a_model_has_few_bytes() -> None:
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     assert len(plan_page(problem, solve(problem))) < 80_000
 
 
-def test_the_vendored_bundles_are_those_that_their_notes_tell_of() -> None:
+def test_the_vendored_bundles_are_those_that_their_readme_lists() -> None:
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (STATIC / "vendor").glob("*.js")}
     assert found == VENDORED
     licences = (STATIC / "vendor" / "LICENSES.txt").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def test_the_vendored_bundles_are_those_that_their_notes_tell_of() -> None:
 
 
 @pytest.mark.slow
-def test_the_types_of_the_modules_are_right() -> None:
+def test_the_modules_of_the_page_pass_the_type_checker() -> None:
     tsc = shutil.which("tsc")
     if tsc is None or int(subprocess.check_output([tsc, "--version"], text=True).split()[1].split(".")[0]) < 5:
         pytest.skip("types are checked where TypeScript 5 is installed")
@@ -94,7 +94,7 @@ def test_the_types_of_the_modules_are_right() -> None:
 
 
 def column_of(buffers: int) -> tuple[Problem, Plan]:
-    """Return a problem of many buffers, eight alive at a time, and its plan."""
+    """Return a problem of `buffers` buffers, eight of them alive at a time, and its plan."""
     start = np.arange(buffers)
     size = 16 * (1 + start % 5)
     table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], size, start, start + 8)
@@ -104,7 +104,7 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
 
 
 @pytest.mark.slow
-def test_many_buffers_are_drawn_summed_and_moved(browser: Any, tmp_path: Path) -> None:
+def test_a_page_with_very_many_buffers_can_be_drawn_and_moved(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     path.write_bytes(plan_page(*column_of(MANY)))
     assert path.stat().st_size < 60 * MANY
@@ -130,7 +130,7 @@ def pixels(found: Tab) -> Any:
 
 
 @pytest.mark.slow
-def test_the_picture_has_each_buffer_where_the_plan_has_it(browser: Any, tmp_path: Path) -> None:
+def test_the_picture_draws_each_buffer_at_its_offset_and_times(browser: Any, tmp_path: Path) -> None:
     sizes = (400, 300, 200, 100)
     problem = Problem(
         buffers=[Buffer(id=k, size=size, start=2 * k, end=2 * k + 2) for k, size in enumerate(sizes)],

@@ -1,4 +1,4 @@
-"""All that a page shows at the widths of phones, laptops and screens: names, lacking space, files after a wrong one."""
+"""The content of pages at the widths of phones, laptops and screens: names, missing bytes, corrected files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show(found: Tab, folder: Path, page: bytes) -> Any:
     return found.page
 
 
-def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared_tab: Tab, tmp_path: Path) -> None:
+def test_drawn_buffers_have_names_at_every_width(shared_tab: Tab, tmp_path: Path) -> None:
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     page = show(shared_tab, tmp_path, plan_page(problem, solve(problem)))
     named = {}
@@ -57,7 +57,7 @@ def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared_tab
     assert min(len(named[width]) for width in (1024, 1400, 1440, 1920)) >= len(named[1360]) - 1 >= 19
 
 
-def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared_tab: Tab, tmp_path: Path) -> None:
+def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(shared_tab: Tab, tmp_path: Path) -> None:
     plan = solve(POOLS)
     page = show(shared_tab, tmp_path, plan_page(POOLS, plan))
     assert plan.status == "infeasible"
@@ -72,7 +72,7 @@ def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared
     assert "red: above the capacity" in page.inner_text(".legend")
 
 
-def test_a_mended_file_is_read_after_a_wrong_one(shared_tab: Tab, tmp_path: Path) -> None:
+def test_a_corrected_file_can_be_dropped_after_a_wrong_one(shared_tab: Tab, tmp_path: Path) -> None:
     page = show(shared_tab, tmp_path, plan_page(POOLS, solve(POOLS)))
     page.evaluate(DROP, ["next.json", '{"buffers": [{"id": "x", "size": 1.5}]}'])
     page.wait_for_selector("#page > .alarm")
@@ -87,9 +87,7 @@ def test_a_large_page_states_what_it_loads_before_its_script_runs() -> None:
     assert page.index("<p>reading 20,000 buffers …</p>") < page.index("<script")
 
 
-def test_a_cause_that_is_in_sight_leaves_the_frame_and_what_grew_in_place_has_its_old_outline(
-    shared_tab: Tab, tmp_path: Path
-) -> None:
+def test_a_visible_cause_keeps_the_zoom_and_a_grown_buffer_has_its_old_outline(shared_tab: Tab, tmp_path: Path) -> None:
     old = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=32, start=2, end=5)])
     new = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=48, start=2, end=5)])
     rows = [{"id": "x", "pool": "default", "offset": 0}, {"id": "y", "pool": "default", "offset": 64}]

@@ -1,4 +1,4 @@
-"""All that the page says of plans, compared with the verifier and with `verify`, in a real browser."""
+"""The statements of the page about plans, compared with the verifier and with `verify`, in a real browser."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
 
 
 def reason_text(page: Any, problem: Problem, name: str) -> str:
-    """Select a buffer, and return why it is there."""
+    """Select a buffer; return the page's explanation of its offset."""
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
     text: str = page.inner_text(".why")
     return text
@@ -123,7 +123,7 @@ def badge_is(page: Any, text: str) -> None:
 
 
 def fits(page: Any, size: str) -> str:
-    """Return the answer to: would it fit."""
+    """Return the page's answer to whether the plan fits in a size."""
     page.fill("section[aria-label='pools'] input", size)
     page.press("section[aria-label='pools'] input", "Enter")
     text: str = page.inner_text(".answer >> nth=0")
@@ -135,7 +135,7 @@ def peak_names(page: Any) -> set[str]:
     return set(found)
 
 
-def test_a_wrong_plan_is_red_names_what_overlaps_and_repeats_no_claim(show: Any) -> None:
+def test_the_page_of_an_invalid_plan_names_the_overlaps_and_repeats_no_claim(show: Any) -> None:
     offsets = dict.fromkeys(("low", "high", "full"), 0) | {"high": 5}
     plan = plan_at(FRAGMENTED, offsets, peak=1_505_280, lower_bound=1_505_280)
     page = show(FRAGMENTED, plan)
@@ -149,7 +149,7 @@ def test_a_wrong_plan_is_red_names_what_overlaps_and_repeats_no_claim(show: Any)
     assert "Not known" in reason_text(page, FRAGMENTED, "low")
 
 
-def test_a_bare_file_is_not_checked(show: Any, shared_tab: Tab) -> None:
+def test_a_plan_dropped_on_a_page_is_marked_as_not_checked(show: Any, shared_tab: Tab) -> None:
     plan = solve(TWO_POOLS)
     page = show(TWO_POOLS, plan)
     assert page.inner_text(".badge") == "valid: checked"
@@ -180,7 +180,7 @@ def test_the_lowest_offset_shown_for_a_buffer_is_one_that_the_verifier_accepts(s
     assert "given by the problem" in reason_text(page, TIED, "in pinned")
 
 
-def test_the_peak_is_what_ends_highest_where_it_is_not_the_fullest_time(show: Any) -> None:
+def test_the_peak_is_the_highest_end_even_if_another_time_has_more_live_bytes(show: Any) -> None:
     page = show(FRAGMENTED, solve(FRAGMENTED))
     assert peak_names(page) == {"high"}
     text = page.inner_text(".sentences")
@@ -190,7 +190,7 @@ def test_the_peak_is_what_ends_highest_where_it_is_not_the_fullest_time(show: An
     assert fits(page, "0.02 kB").startswith("No plan fits: 24 B are alive at time 4")
 
 
-def test_each_pool_has_a_peak_and_a_gap_of_its_own(show: Any) -> None:
+def test_the_page_shows_a_separate_peak_and_gap_for_each_pool(show: Any) -> None:
     page = show(TWO_POOLS, solve(TWO_POOLS))
     assert peak_names(page) == {"a", "b"}
     times = []
@@ -208,7 +208,7 @@ def test_each_pool_has_a_peak_and_a_gap_of_its_own(show: Any) -> None:
     assert "gap" in page.inner_text("section[aria-label='pools']")
 
 
-def test_sizes_are_read_as_the_command_reads_them(show: Any) -> None:
+def test_sizes_typed_into_the_page_are_parsed_as_by_the_command(show: Any) -> None:
     problem = Problem(buffers=[Buffer(id="a", size=55_296, start=0, end=1)], pools=[Pool(size=2**20)])
     page = show(problem, solve(problem))
     assert fits(page, "55 kB").startswith("No plan fits: 55,296 B")
@@ -218,7 +218,7 @@ def test_sizes_are_read_as_the_command_reads_them(show: Any) -> None:
         assert fits(page, text).startswith("Yes")
 
 
-def test_aliases_and_reserved_bytes_are_counted_where_a_peak_is_to_be_lower(show: Any) -> None:
+def test_advice_on_a_lower_peak_counts_aliases_and_reserved_bytes(show: Any) -> None:
     page = show(HELD, solve(HELD))
     page.click(".pool summary")
     page.wait_for_selector(".pool details ul", state="attached")
@@ -229,7 +229,7 @@ def test_aliases_and_reserved_bytes_are_counted_where_a_peak_is_to_be_lower(show
     assert page.evaluate("memplan.view.plan.birth(3)") == 5
 
 
-def test_times_and_sizes_beyond_doubles_are_exact(show: Any) -> None:
+def test_the_page_shows_times_and_sizes_beyond_doubles_exactly(show: Any) -> None:
     page = show(FAR, solve(FAR))
     reason_text(page, FAR, "two")
     assert f"{2**62} to {2**62 + 1}" in page.inner_text("[aria-label='selected buffer']")
@@ -237,7 +237,7 @@ def test_times_and_sizes_beyond_doubles_are_exact(show: Any) -> None:
     assert page.evaluate("memplan.view.plan.fullest(0).bytes") == pytest.approx(2**60)
 
 
-def test_views_without_times_of_their_own_are_not_called_timeless(show: Any) -> None:
+def test_aliases_without_lifetimes_are_not_listed_as_timeless(show: Any) -> None:
     rows = [{"id": "x", "size": 8, "start": 0, "end": 2}, {"id": "view", "size": 4, "alias_of": "x"}]
     problem = Problem.model_validate({"buffers": rows})
     page = show(problem, solve(problem))
@@ -265,7 +265,7 @@ EVERYTHING = Problem.model_validate(
 
 
 @pytest.mark.parametrize("problem", [TIED, FRAGMENTED, TWO_POOLS, HELD, FAR, EVERYTHING])
-def test_the_table_that_a_page_saves_is_read_back_as_the_same_problem_and_plan(show: Any, problem: Problem) -> None:
+def test_a_table_saved_by_the_page_is_read_as_the_same_problem_and_plan(show: Any, problem: Problem) -> None:
     plan = solve(problem, time_limit_s=2)
     page = show(problem, plan)
     for _ in ("a page", "files that were dropped"):
@@ -293,13 +293,13 @@ def test_the_table_that_a_page_saves_is_read_back_as_the_same_problem_and_plan(s
         ('a,0,9,4,,,{"colour": 1}', "buffers[0].colour: is not a known field"),
     ],
 )
-def test_errors_with_such_a_table_are_reported(cells: str, sentence: str) -> None:
+def test_errors_in_a_table_saved_by_the_page_are_reported(cells: str, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
         minimalloc_csv.read_problem(f"id,lower,upper,size,gaps,alias_of,rest\n{cells}\n".encode())
     assert str(caught.value).startswith(sentence)
 
 
-def test_f_after_a_search_fits_its_result(show: Any) -> None:
+def test_the_key_f_after_a_search_zooms_to_its_result(show: Any) -> None:
     page = show(TIED, plan_at(TIED, LOOSE))
     page.keyboard.press("/")
     page.keyboard.type("steps")

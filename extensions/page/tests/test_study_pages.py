@@ -1,4 +1,4 @@
-"""The pages of studies in a real browser: differences, sweeps, frontiers, orders and cascades open their plans."""
+"""The pages of studies in a real browser: differences, sweeps, frontiers, orders and cascades, with their plans."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_points_of_a_sweep_open_their_plans(open_page: Any, tmp_path: Path) 
     shown.page.locator(".picture canvas").first.wait_for()
 
 
-def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(open_page: Any, tmp_path: Path) -> None:
+def test_the_page_of_explain_shows_the_core_and_a_tab_for_each_repair(open_page: Any, tmp_path: Path) -> None:
     (tmp_path / "tight.json").write_bytes(write_problem(OLD.with_capacity(120)))
     page = str(tmp_path / "why.html")
     assert main(["explain", str(tmp_path / "tight.json"), "--repairs", "2", "-q", "-o", page]) == 0
@@ -118,7 +118,7 @@ def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(open_p
     shown.page.get_by_text("valid: checked").wait_for()
 
 
-def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_path: Path) -> None:
+def test_the_page_of_shapes_has_a_curve_of_the_peak_over_each_symbol(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "sizes.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
     (tmp_path / "plain.json").write_text(
         json.dumps({**EXAMPLE, "symbols": {"b": {"max": 1}, "n": {"min": 2, "max": 2}}})
@@ -142,7 +142,7 @@ def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_p
         assert (shown.errors, shown.policy_breaks) == ([], [])
 
 
-def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp_path: Path) -> None:
+def test_models_of_an_application_are_drawn_in_different_colours_along_time(browser: Any, tmp_path: Path) -> None:
     files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
     for file, problem in zip(files, (OLD, NEW), strict=True):
         Path(file).write_bytes(write_problem(problem))
@@ -171,14 +171,14 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
         assert (shown.errors, shown.policy_breaks) == ([], [])
 
 
-def test_an_order_is_shown_before_and_after(open_page: Any) -> None:
+def test_the_page_of_order_shows_live_bytes_before_and_after(open_page: Any) -> None:
     graph = OperationGraph.model_validate(SUMS)
     shown = open_page(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
     assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
     assert shown.page.locator(".links .moved").count() > 0
 
 
-def test_the_plan_of_an_order_has_the_names_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_on_the_page_of_order_has_the_names_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = [{"name": name} for name in ("left", "right", "twice", "twice")] + [{}, {}]
     ops = [*SUMS["ops"][:4], SUMS["ops"][4] | {"name": "sum", "work": 3}, SUMS["ops"][5]]
     graph = OperationGraph.model_validate(SUMS | {"tensors": tensors, "ops": ops})
@@ -191,7 +191,7 @@ def test_the_plan_of_an_order_has_the_names_of_the_model(monkeypatch: pytest.Mon
     assert view["inspection"]["valid"]
 
 
-def test_a_frontier_of_recompute_opens_its_points(open_page: Any) -> None:
+def test_points_of_a_recomputation_frontier_open_their_plans(open_page: Any) -> None:
     sizes = [64, 1, 64, 1, 65]
     ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
     graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})
@@ -201,7 +201,7 @@ def test_a_frontier_of_recompute_opens_its_points(open_page: Any) -> None:
     assert shown.page.locator("circle.point").count() == len(answer.recomputed.points)
 
 
-def test_a_cascade_shows_its_stripes(open_page: Any, tmp_path: Path) -> None:
+def test_the_page_of_cascade_shows_the_stripes_of_a_point(open_page: Any, tmp_path: Path) -> None:
     model = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
     target = tmp_path / "cascade.html"
     assert main(["cascade", str(model), "-o", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
@@ -213,7 +213,7 @@ def test_a_cascade_shows_its_stripes(open_page: Any, tmp_path: Path) -> None:
     assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
-def test_plans_that_differ_have_a_tab_each(open_page: Any, tmp_path: Path) -> None:
+def test_several_plans_of_one_problem_have_a_tab_each(open_page: Any, tmp_path: Path) -> None:
     problem = {
         "buffers": [{"id": k, "size": 2 + k % 2, "start": k, "end": k + 1} for k in range(4)],
         "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b)], "cost": 1}],
@@ -242,12 +242,12 @@ def test_plans_that_differ_have_a_tab_each(open_page: Any, tmp_path: Path) -> No
 
 
 def raise_plan(problem: Problem) -> Plan:
-    """Return the best plan, 1,024 bytes higher."""
+    """Return the best plan with all offsets raised by 1,024 bytes."""
     rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
 
-def test_problems_and_plans_are_dropped_on_a_file_page(open_page: Any) -> None:
+def test_problems_and_plans_can_be_dropped_on_a_file_page(open_page: Any) -> None:
     shown = open_page(plan_page(OLD, solve(OLD)))
     drop(shown, "moved.json", raise_plan(OLD).model_dump_json())
     shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
@@ -260,7 +260,7 @@ def test_problems_and_plans_are_dropped_on_a_file_page(open_page: Any) -> None:
     assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
 
 
-def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page: Any, tmp_path: Path) -> None:
+def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: Any, tmp_path: Path) -> None:
     examples = Path(__file__).parents[3] / "examples"
     asked = ["schedule", str(examples / "networks" / "mobilenet_v1.json")]
     asked += ["--target", str(examples / "schedules" / "gap8_like.json"), "--time-limit", "2"]
@@ -280,7 +280,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page
         assert names
         assert {name.removeprefix("tensor ") for name in names} <= {str(slot["tensor"]) for slot in found["slots"]}
         assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
-        # A slot is as high as its bytes are of the capacity.
+        # The height of a slot is its share of the capacity.
         slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
         high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
         assert high == pytest.approx(260 * slots[0]["size"] / found["capacity"])
@@ -288,7 +288,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page
         shown.page.goto(page.as_uri())
     shown.page.locator(".schedule .slot").first.wait_for()
     shown.page.click("text=steps as wide as they take")
-    # The first step takes its share of the time.
+    # The width of the first step is its share of the time.
     first, ground = (
         shown.page.locator(f".schedule {kind}").first.get_attribute("width") for kind in (".time", ".ground")
     )
@@ -322,7 +322,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page
     assert f"of tensor {slots[widest]['tensor']}:" in shown.page.inner_text(".schedule .said")
 
 
-def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> None:
+def test_a_notebook_cell_shows_the_page_without_access_to_the_notebook(browser: Any) -> None:
     shown = solve(NEW)._repr_html_()
     assert shown is not None
     with tab(browser) as found:
@@ -333,7 +333,7 @@ def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> No
         assert found.errors == []
 
 
-def test_the_film_of_a_search_shows_the_best_plan_of_each_time(open_page: Any) -> None:
+def test_the_film_of_a_search_shows_the_best_plan_at_each_time(open_page: Any) -> None:
     plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raise_plan(OLD))]
     times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
     frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]

@@ -1,4 +1,4 @@
-"""Compiled search for prices of pairs: few places, annealed ejection, cuts from cliques."""
+"""The compiled search for prices of pairs: exact search of small pieces, annealing, and cuts from cliques."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables for the kernels that search for the least price and cheaper plans of pieces; the C++ files are here, too."""
+"""Tables for the kernels that search pieces for the least price and for cheaper plans; the C++ files are here, too."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Rows
 
 NEVER = -1
-"""The price of a pair that must not meet."""
+"""The price of pairs that must not meet."""
 
 
 class PieceTable(NamedTuple):
     """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets in units.
 
-    Buffer v starts at lowest[v] + k * step[v] up to highest[v], at which it ends inside the pool. Entries
-    first[v]:first[v + 1] name the others: they meet where fewer than `gap` units lie between them or, where `grid` is
-    above 1, where they touch a common stretch of it, which begin where (o + shift) % grid == 0.
+    Buffer v starts at lowest[v] + k * step[v], at most at highest[v], where it ends at the end of the pool. The entries
+    first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers or, if `grid` is
+    above 1, if both touch a common cell of the grid. Cells begin at offsets o where (o + shift) % grid == 0.
     """
 
     size: I64  # (n,)
@@ -39,7 +39,7 @@ MOST_BUFFERS = 64
 class LeastPrice(NamedTuple):
     """A search for a plan cheaper than `upper`, for a piece of few buffers.
 
-    `at` is filled with the best plan, `counts` with (nodes, a price that no plan is below, its price or `upper`).
+    The kernel fills `at` with the best plan, and `counts` with (nodes, lower bound of all prices, price or `upper`).
     """
 
     upper: int
@@ -57,11 +57,11 @@ STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """A search over the orders of `k` priced pairs for a plan cheaper than `upper`; one at `least` ends it.
+    """A search over the orders of `k` priced pairs for a plan cheaper than `upper`, which ends at a price of `least`.
 
-    The pairs that meet differ in at least distance[q] from those where known[q] is 1. Buffer v lies no lower than
-    twin[v], unless that is -1. A plan costs at least (base + the sum of charge over the pairs that meet) / scale.
-    `at` is filled with the best plan, `counts` with (nodes, its price or `upper`).
+    The pairs that meet must differ in at least distance[q] from the pairs where known[q] is 1. Buffer v is not below
+    buffer twin[v], unless that is -1. A plan costs at least (base + the sum of charge over the pairs that meet) /
+    scale. The kernel fills `at` with the best plan, and `counts` with (nodes, price or `upper`).
     """
 
     known: Rows  # (m, k)
@@ -84,10 +84,10 @@ least_orders = LIBRARY.kernel("least_orders", tables=2)
 
 
 class Walk(NamedTuple):
-    """A random walk at one heat, in prices, from the plan `at`, until the best plan costs at most `goal`.
+    """A random walk at one heat, in units of price, from the plan `at`, until the best plan costs at most `goal`.
 
-    `at` is changed in place and `best` is the best plan so far. `numbers` are the state of a random sequence, not 0,
-    and the prices of the two plans.
+    The kernel changes `at` and `best`, the best plan so far. `numbers` are the state of a random sequence (not 0), and
+    the prices of the two plans.
     """
 
     at: I64  # (n,)
@@ -104,10 +104,10 @@ walk = LIBRARY.kernel("walk", tables=2)
 
 
 class Cliques(NamedTuple):
-    """A search for cliques of buffers; `saved` has the units already saved by each of `k` pairs.
+    """A search for cliques of buffers; `saved` has the units that each of `k` pairs already saves.
 
-    pair[u, v] is 0 where two may meet for nothing, -1 where they must not, else the number of their pair plus 1.
-    `found` is filled with cliques, each after the number of its members, that have more than `least` units too many.
+    pair[u, v] is 0 if the two may meet at no price, -1 if they must not meet, and else the number of their pair plus 1.
+    The kernel fills `found` with cliques of more than `least` excess units, each preceded by the number of its members.
     """
 
     size: I64  # (n,)
@@ -122,10 +122,10 @@ class Cliques(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """A linear program of `m` rows and `c` columns: maximise the gain with each row's cost within its price.
+    """A linear program of `m` rows and `c` columns: maximise the gain, with the cost of each row within its price.
 
-    Whatever a row costs more is paid out of the gain. Entries first[j]:first[j + 1] of column j are rows and values.
-    `level` is filled with the columns', `dual` with the rows' part of the best plan; `basis` is room.
+    A row may cost more if the gain pays for it. Entries first[j]:first[j + 1] of column j are rows and values. The
+    kernel fills `level` with the solution of the columns, and `dual` with that of the rows; `basis` is scratch.
     """
 
     price: F64  # (m,)

@@ -14,7 +14,7 @@ from tests.support import public_problems
 
 
 def search_counted(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
-    """The end of a search that counts its work; None for a problem without prices, or that is for other solvers."""
+    """Return the state of a finished search with counted work; None for a problem that it does not support."""
     instance = compile_problem(problem)
     if not len(instance.priced_pairs) or not suits(instance):
         return None
@@ -25,7 +25,7 @@ def search_counted(problem: Problem, work: int = 100_000, limit_s: float = 600) 
     return search
 
 
-def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:
+def test_a_price_search_with_counted_work_ends_when_no_work_is_left() -> None:
     search = search_counted(
         read_problem(public_problems.library_file("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10
     )
@@ -33,7 +33,7 @@ def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() ->
     assert search.stop_reason is None, "the clock ended it"
 
 
-def test_a_search_that_counts_work_makes_the_same_plan_again() -> None:
+def test_a_price_search_with_counted_work_is_reproducible() -> None:
     problem = Problem.model_validate(
         {
             "buffers": [{"id": k, "size": 3 + k % 4, "start": k % 11, "end": k % 11 + 2} for k in range(40)],

@@ -1,4 +1,4 @@
-"""Views are aliases only where nobody can tell: random programs run on planned memory, byte by byte."""
+"""Views are aliases only where no run can tell: random programs are run on planned memory, byte by byte."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def families(draft: OperationsDraft) -> dict[str, str]:
 
 
 @pytest.mark.drawn
-def test_programs_find_every_value_at_its_expected_offset() -> None:
+def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
     for seed in seeds(40):
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = place_rows(draft.make_program().problem)
-            unused = max(places.values()) + SIZE  # what nobody reads has no place in the problem's time
+            unused = max(places.values()) + SIZE  # a value that is never read has no offset in the plan
             for name in families(draft):
                 places.setdefault(name, unused)
             for k in range(5):
@@ -63,7 +63,7 @@ def draft_of(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDr
         ("param", "inputs and outputs are the caller's, each for itself"),
     ],
 )
-def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, reason: str) -> None:
+def test_a_view_of_a_value_that_may_change_or_is_stored_elsewhere_is_a_copy(kind: str, reason: str) -> None:
     draft = draft_of(x=kind, y="plain")
     draft.view("Reshape", "x", "y")
     assert draft.views == ViewFacts(apart=1, apart_bytes=SIZE)
@@ -71,14 +71,14 @@ def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, re
     assert warning.message == f'Reshape "y": takes {SIZE} bytes beside "x", as {reason}'
 
 
-def test_a_view_of_another_size_is_copied() -> None:
+def test_a_view_with_another_size_is_a_copy() -> None:
     draft = draft_of(x="plain")
     draft.declare("y", 2 * SIZE)
     draft.view("Reshape", "x", "y")
     assert draft.warnings[0].message.endswith("it has not the same bytes")
 
 
-def test_views_of_views_are_one_buffer_which_the_output_names() -> None:
+def test_a_chain_of_views_is_one_buffer_named_after_the_output() -> None:
     draft = draft_of(x="param", a="plain", b="plain", y="plain")
     draft.operation("op", ["x"], ["a"])
     draft.view("Reshape", "a", "b")
@@ -87,7 +87,7 @@ def test_views_of_views_are_one_buffer_which_the_output_names() -> None:
     assert draft.operations().functions["main"].body == (Operation(op="op", inputs=("x",), outputs=("a",)),)
 
 
-def test_a_branch_writes_in_place_only_what_is_its_own() -> None:
+def test_a_branch_writes_a_chosen_value_in_place_only_if_it_made_it() -> None:
     draft = draft_of(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
     draft.operation("op", ["x"], ["outer"])
     draft.begin_block()

@@ -1,1 +1,1 @@
-"""Schedules of tiled operations: closed-form step costs, the search over steps, bounds, and placement."""
+"""The search for schedules of tiled operations: closed-form costs, steps, bounds, and placement."""

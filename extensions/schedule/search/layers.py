@@ -1,9 +1,9 @@
 """Single operations in tiles of rows, columns and channels: all tilings in closed form, the best for each memory.
 
-Bytes over the link are a product for each operand, and bound the time together with the arithmetic. The time itself is
-a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is counted only for tilings
-whose bound is below the time of all tilings that need no more memory. An operation that has no parts runs whole, or is
-a sum over stripes of its input.
+The bytes over the link are a product for each operand. Together with the arithmetic they bound the time from below. The
+time itself is a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is computed only
+for tilings whose bound is below the time of all tilings that need no more memory. An operation that has no parts runs
+as a whole, or is a sum over stripes of its input.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from memplan.extensions.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""A table by tile size and tile: its work, its length and that of each operand; and which of these vary."""
+"""For a tile size: the work and the length of each tile, the lengths of each operand, and True if these vary."""
 MOST_SIDES = 128
-"""The most tile sizes tried along an axis; of longer axes, the least size for each number of tiles."""
+"""The most tile sizes tried along an axis; along a longer axis, only the least size for each number of tiles."""
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
-"""The loop orders: channels innermost or outermost; the first axis is the slowest."""
+"""The loop orders, the outermost axis first: channels are the innermost or the outermost loop."""
 TIE = 1e-9
-"""The weight of the other cost, as a tie-breaker between equal tilings."""
+"""The weight of the other cost (time or traffic), which breaks ties between equal tilings."""
 _ROUNDING = 1e-12
-"""The relative rounding difference of sums in another order."""
+"""The most that rounding changes a sum in another order, as a fraction of it."""
 
 
 class LayerFront(NamedTuple):
-    """Undominated tilings by rising bytes and falling costs.
+    """The undominated tilings of an operation, by rising bytes and falling costs.
 
-    Each has tile sizes, their order, and the way in which the operation is computed.
+    A row of `tiles` has the tile's rows, columns and channels, the loop order, and the alternative of the operation.
     """
 
     bytes: Numbers
@@ -48,12 +48,12 @@ class LayerFront(NamedTuple):
     tiles: Numbers
 
     def best_tiling(self, room: int) -> int:
-        """Return the best tiling within `room` bytes; -1 if there is none."""
+        """Return the position of the cheapest tiling within `room` bytes; -1 if none fits."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
     @classmethod
     def join(cls, fronts: Sequence[LayerFront]) -> LayerFront:
-        """Return the undominated tilings over all ways; the k-th front belongs to way k."""
+        """Return the undominated tilings over all alternatives; the k-th front is that of alternative k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
         front = _undominated_positions(bytes_, cost)
@@ -62,9 +62,9 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each size: the number of tiles of each kind, the first tile being separate.
+    """The tiles of an axis for each tile size: the number of tiles of each kind; the first tile is a separate kind.
 
-    `work`, `made` and the `factors` of operands are lengths of each kind; an operand `varies` where its piece changes.
+    `work`, `made` and the `factors` of operands are lengths of each kind; an operand `varies` if its piece changes.
     """
 
     sizes: Numbers
@@ -76,16 +76,16 @@ class _Axis:
     varies: list[Numbers]
 
     def total(self, values: Numbers) -> Numbers:
-        """Return the sum over all tiles, for each size."""
+        """Return the sum of a value over all tiles, for each tile size."""
         return np.asarray((self.count * values).sum(axis=1))
 
     def max_over_tiles(self, values: Numbers) -> Numbers:
-        """Return the largest value over all tiles, for each size."""
+        """Return the largest value over all tiles, for each tile size."""
         return np.asarray((values * (self.count > 0)).max(axis=1))
 
 
 def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
-    """Return the step of a tiled operation, or of a whole one if it cannot be tiled."""
+    """Return the step of a tiled operation; of a whole one if it cannot be tiled."""
     rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
@@ -106,7 +106,7 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
 
 @dataclass(frozen=True)
 class LayerTilings:
-    """The tilings of a striped operation, with some tensors whole in the fast memory and others in the last."""
+    """The tilings of a striped operation, with tensors whole in the fast memory (`fast`) or in the last one (`far`)."""
 
     graph: AccessGraph
     v: int
@@ -150,9 +150,9 @@ class LayerTilings:
                 varies = [False, *(len(set(source)) > 1 for source in sources)]
                 work = [-(-(b - a) // native) * native for a, b in spans]
                 tables.append((size, work, lengths[0], [[1] * len(spans), *lengths[1:]], varies))
-            axes.append(_axis(tables))
+            axes.append(_axis_table(tables))
         of, tables = max(1, out.channels), list[_Table]()
-        # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
+        # Without bursts, the time of a tile is a convex function of its channels, so that equal parts are best.
         for size in tile_sizes(of) if self.target.link.burst > 1 else _even_sizes(of):
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
@@ -162,7 +162,7 @@ class LayerTilings:
                 varies.append(is_same and len(channels) > 1)
             share = [row.macs * n / of / engine.rate_of(row.kind) for n in channels]
             tables.append((size, share, [-(-out.pixel * n // of) for n in channels], factors, varies))
-        return axes[0], axes[1], _axis(tables)
+        return axes[0], axes[1], _axis_table(tables)
 
     @property
     def _is_written(self) -> bool:
@@ -170,9 +170,9 @@ class LayerTilings:
 
     @cached_property
     def _links(self) -> list[tuple[Link, list[int], bool]]:
-        """Return each link with the operands loaded over it, and whether the output is stored over it.
+        """Return each link with the operands that it loads, and True if it also stores the output.
 
-        Operand 0 are the constants, others the tensors that are read of the slow memories.
+        Operand 0 are the constants; the others are the tensors that are read from slower memories.
         """
         row, first = self.graph.operations[self.v], self.target.link
         read = [-1 - self.v, *(read.tensor for read in row.reads if read.tensor not in self.fast)]
@@ -183,9 +183,9 @@ class LayerTilings:
         return links
 
     def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Return bytes, traffic, a bound on the time, and the order of each tiling, for both orders.
+        """Return bytes, traffic, a lower bound of the time, and the loop order of each tiling, for both orders.
 
-        The last table says which of them fit the second one of three memories.
+        The last table is True for tilings that fit in the second of three memories.
         """
         axes, target = self._axes, self.target
         work = _outer_product([axis.total(axis.work) for axis in axes])
@@ -210,7 +210,7 @@ class LayerTilings:
                 traffic[k] = traffic[k] + total
                 bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
-            # The numbers of loads in both orders are one or more alike.
+            # In both orders an operand is loaded once, or in both more than once.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
@@ -222,7 +222,7 @@ class LayerTilings:
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return the bytes loaded of an operand, and how often, as loops inside others repeat."""
+        """Return the bytes loaded of an operand and the number of loads, as outer loops repeat inner ones."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -239,14 +239,14 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return times and additions by rising bytes; infinite for dominated tilings."""
+        """Return the times plus `added` of tilings by rising bytes; infinite for dominated tilings."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
             wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
-            # The lowest bounds of all, and of each of some ranges of bytes.
+            # The next tilings are those with the lowest bounds in each of several ranges of bytes.
             ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
             leading = [
                 wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]
@@ -257,10 +257,10 @@ class LayerTilings:
             for is_outside in (0, 1):
                 some = chunk[order[chunk] == is_outside]
                 if len(some):
-                    cost[some] = self._exact(numbers[some], _ORDERS[is_outside]) + added[some]
+                    cost[some] = self._exact_times(numbers[some], _ORDERS[is_outside]) + added[some]
 
-    def _exact(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
-        """Return the exact times of numbered tilings, as sums over kinds of tiles."""
+    def _exact_times(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
+        """Return the exact times of tilings, given by their numbers, as sums over kinds of tiles."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
@@ -288,7 +288,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory left by an operation; unlimited if it is the last memory."""
+    """Return the bytes of the second memory that an operation leaves free; unlimited if it is the last memory."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -307,7 +307,7 @@ def whole_front(
     objective: Objective,
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
-    """Return the tilings of an operation without parts: whole, or a sum over input stripes."""
+    """Return the tilings of an operation without parts: it runs as a whole, or is a sum over stripes of its input."""
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
@@ -327,13 +327,13 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the undominated positions, by rising bytes."""
+    """Return the positions of the undominated pairs of bytes and cost, by rising bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
 
-def _axis(tables: Sequence[_Table]) -> _Axis:
-    """Return the kinds of tiles of each size, in columns: the first tile, then others by their lengths."""
+def _axis_table(tables: Sequence[_Table]) -> _Axis:
+    """Return the table of an axis: for each tile size, the first tile, and then the other kinds of tiles."""
     rows = []
     for _, work, made, factors, _ in tables:
         kinds = list(zip(work, made, *factors, strict=True))
@@ -358,7 +358,7 @@ def _axis(tables: Sequence[_Table]) -> _Axis:
 
 
 def tile_sizes(length: int) -> list[int]:
-    """Return the tile sizes tried along an axis."""
+    """Return the tile sizes that are tried along an axis of a length."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
     return _even_sizes(length)[-MOST_SIDES:]

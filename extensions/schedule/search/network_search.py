@@ -25,21 +25,21 @@ from memplan.planner.errors import InvalidPlanError
 LONGEST = 16
 """The most operations of a region."""
 MOST_RANGES, A_RANGE = 800, 4
-"""The ranges of operations whose regions are simulated, and the regions of each, by work and peak."""
+"""The most ranges of operations whose regions are simulated, and the most regions of each range."""
 MOST_STATES = 64
-"""The most sets of kept tensors followed after each operation, the best first."""
+"""The most sets of kept tensors that are followed after each operation, the cheapest first."""
 PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
-"""For each pass, the simulated ranges and followed sets; later passes find better schedules."""
+"""For each pass, the most ranges simulated and sets followed; later passes find better schedules."""
 _STATES_FOR_HOMES = 4
 MOST_RETAINED = 3
 MOST_PLACED = 8
-"""How often a schedule that cannot be placed is searched again in less memory."""
+"""The most attempts to find a schedule that can be placed, each in less memory."""
 _PLACE_S = 1.0
 
 
 @dataclass(frozen=True)
 class NetworkRun(Run):
-    """The steps of a network, their figures, and the placement of the fast memory."""
+    """The steps of a network with their figures, and the offsets of their slots in the fast memory."""
 
     steps: Sequence[NetworkStep]
     slots: Sequence[ScheduleSlot]
@@ -48,13 +48,13 @@ class NetworkRun(Run):
 
     @property
     def peak(self) -> int:
-        """The bytes used of the fast memory."""
+        """The bytes of the fast memory that the slots use."""
         return max((slot.offset + slot.size for slot in self.slots), default=0)
 
 
 @dataclass(frozen=True)
 class _SearchState:
-    """The least cost of reaching a set of tensors after an operation, its last step, and its predecessor."""
+    """The least cost of reaching a set of resident tensors after an operation, its last step, and its predecessor."""
 
     cost: float
     resident: frozenset[int]
@@ -64,9 +64,9 @@ class _SearchState:
 
 @dataclass
 class NetworkSearch:
-    """The best steps of a network within a memory.
+    """The search for the best steps of a network; `far` are the tensors and constants in the last of three memories.
 
-    `far` is what lies in the last one of three memories.
+    Regions that were simulated, and tilings of operations, are kept from one call to the next.
     """
 
     graph: AccessGraph
@@ -80,9 +80,9 @@ class NetworkSearch:
     _n_run: int = 0
 
     def min_memory(self) -> tuple[int, int]:
-        """Return the fast memory in which each operation runs alone, and the operation that needs most.
+        """Return the least fast memory in which each operation can run alone, and the operation that needs most.
 
-        All tensors are in the slow memory.
+        All tensors are then in the slow memory.
         """
         fronts = [self._front_of(v, frozenset()).bytes for v in range(len(self.graph.operations))]
         needs = [int(bytes_[0]) if len(bytes_) else MOST for bytes_ in fronts]
@@ -97,9 +97,9 @@ class NetworkSearch:
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
-            # If nothing is retained for later steps, everything that fits has a valid offset.
+            # The last attempt retains no tensor for later steps, so that all slots that fit can be placed.
             keeps = room >= least and attempt + 1 < MOST_PLACED
-            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
+            steps = self._best_steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:
                 return None
             figures, wrong = run_network(self.graph, steps, self.target, self.far)
@@ -107,24 +107,24 @@ class NetworkSearch:
                 raise InvalidPlanError(*wrong[:5])
             slots = place_slots(slots_of(figures), self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
             if slots is not None:
-                second = self._placed_second(figures)
+                second = self._place_second(figures)
                 run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
                 return None if second is None else run
             room -= room // 16
         raise InvalidPlanError("capacity: must leave places for all slots")
 
-    def _placed_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
-        """Return the slots of the second of three memories; None if they do not fit."""
+    def _place_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
+        """Return the slots of the second of three memories with their offsets; None if they do not fit."""
         if not self.target.has_three:
             return []
         return place_slots(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
 
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
-        """Choose the contents of the last of three memories; nothing to choose with two."""
+        """Choose the tensors and constants in the last of three memories; with two memories there is no choice."""
 
         def run(far: frozenset[int]) -> list[StepFigures]:
             self.far = far
-            steps = self._steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
+            steps = self._best_steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
             return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
 
         def value(steps: Sequence[StepFigures]) -> float:
@@ -134,9 +134,9 @@ class NetworkSearch:
             self.far = homes(self.graph, self.target, run, value, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
-        """Simulate cascade regions for up to `most` ranges of operations, with intermediates in rings.
+        """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.
 
-        The ranges that save most are simulated first; known regions stay.
+        Regions that were simulated before stay.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)
@@ -154,9 +154,9 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Return a few fitting regions for each range of operations, ordered by falling savings.
+        """Yield, for each range of operations, a few regions that fit, from the least work to the lowest peak.
 
-        They go from the least work to the lowest peak.
+        The ranges are ordered by falling savings.
         """
         graph, options = self.graph, self._region_steps.options
         range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
@@ -165,7 +165,7 @@ class NetworkSearch:
         ranges: dict[tuple[int, int], list[list[int]]] = {}
         for row in range_rows.tolist():
             ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
-        for first, end in self._worth_running(ranges):
+        for first, end in self._ranked_ranges(ranges):
             by_peak = sorted(ranges[first, end], key=lambda row: (row[FOUND_PEAK], row[FOUND_MACS]))
             least = accumulate((row[FOUND_MACS] for row in by_peak), min)
             rows = [row for row, macs in zip(by_peak, least, strict=True) if row[FOUND_MACS] == macs]
@@ -173,8 +173,8 @@ class NetworkSearch:
             picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
             yield [rows[k] for k in picked]
 
-    def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, ordered for each first operation by the bytes saved."""
+    def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges whose constants fit, ordered for each first operation by the bytes that they save."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -184,15 +184,17 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes that operations move alone but not as a region."""
+        """Return the bytes that operations [first, end) transfer when run alone, and not as a region."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
-    def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
-        """Return the cheapest steps within a capacity; None if there are none in time.
+    def _best_steps(
+        self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]
+    ) -> list[NetworkStep] | None:
+        """Return the cheapest steps within a capacity; None if time ends first or there are none.
 
-        Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
+        A step may retain up to `retained` of its tensors in the fast memory; `most` sets of tensors are followed.
         """
         graph, n = self.graph, len(self.graph.operations)
         reached: list[dict[frozenset[int], _SearchState]] = [{} for _ in range(n + 1)]
@@ -208,7 +210,7 @@ class NetworkSearch:
                     stays = frozenset(t for t in state if graph.last_users[t] >= end)
                     for retained_after in self._retainable_sets(first, end, capacity - held, retained):
                         room = capacity - held - sum(map(self._bytes, retained_after))
-                        step = self._step(first, region, state, retained_after, room)
+                        step = self._step_in(first, region, state, retained_after, room)
                         after = stays | frozenset(retained_after)
                         if step is None:
                             continue
@@ -228,17 +230,17 @@ class NetworkSearch:
         return self.target.round_size(self.graph.tensors[tensor].bytes)
 
     def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
-        """Yield sets of at most `most` tensors, read later and no outputs, that operations may keep in fast memory."""
+        """Yield sets of up to `most` tensors that operations may keep in the fast memory, as later ones read them."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
         wanted = [t for t in sorted(made - outputs) if graph.last_users[t] >= end and self._bytes(t) <= room][:most]
         for size in range(len(wanted) + 1):
             yield from combinations(wanted, size)
 
-    def _step(
+    def _step_in(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step within `room` bytes, and its maker; None if there is none."""
+        """Return the cost of a step within `room` bytes, and the function that makes it; None if it does not fit."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)
@@ -253,14 +255,14 @@ class NetworkSearch:
         return cost, lambda retained: NetworkStep(region, retained)
 
     def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Simulate a region with some inputs and outputs whole in the fast memory."""
+        """Return the figures of a region, simulated with some inputs and outputs whole in the fast memory."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
         return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
-        """Return the tilings of a single operation, cached for equal operations."""
+        """Return the tilings of a single operation, computed once for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
         reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]

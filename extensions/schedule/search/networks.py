@@ -1,4 +1,4 @@
-"""Networks on a target: operations, the best schedule, the front of peak, time and traffic, and bounds."""
+"""Networks on a target: their operations, the best schedule, the front of peak, time and traffic, and bounds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
-"""The shares of the time for steps, with and without a front, and for the points of a front."""
+"""The fractions of the time that are over when steps end, with a front and without, and when a front ends."""
 _LAST_PASS = 0.1
-"""The least share of the time for a pass after its regions were simulated."""
+"""The least fraction of the time that a pass has after its regions were simulated."""
 Axis = NDArray[np.bool_]
-"""The rows or columns of a tensor that are needed."""
+"""For each row or column of a tensor, True if it is needed."""
 FRONT_SIZES = 12
-"""The number of fast-memory sizes tried for a front, in geometric steps."""
+"""The number of sizes of the fast memory that are tried for a front, in geometric steps."""
 
 
 def network_of(graph: OperationGraph) -> AccessGraph:
-    """Return a network's operations to schedule, with their access maps."""
+    """Return a network as the graph to be scheduled, with access maps, and with pads merged into convolutions."""
     graph_given = split_apart(graph)
     access = merge_pads(access_graph(graph_given), graph_given)
     if not access.operations:
@@ -41,7 +41,7 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer over all rows and columns as one that makes channels one by one; others unchanged."""
+    """Return a dense layer over all pixels as an operation that can be cut along channels; others unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -54,7 +54,7 @@ def schedule_network(
 ) -> ScheduleAnswer:
     """Return the best schedule found for a network on a target; raises ProblemError if there is none.
 
-    Operations alone come first, and are noted.
+    A schedule of single operations is found first, and is reported as a preliminary answer.
     """
     if target.engine.rate is None:
         raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
@@ -102,11 +102,11 @@ def schedule_network(
             runs = (one.search_within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
             network_runs += [one for one in runs if one is not None]
     best = min(network_runs, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return answer(best, _front(network_runs) if wants_front else ())
+    return answer(best, _undominated_runs(network_runs) if wants_front else ())
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:
-    """Return the sentence about an operation that needs too much memory, and why it cannot be tiled further."""
+    """Return words about the operation that needs too much memory, and why it cannot be cut further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
@@ -121,7 +121,7 @@ def network_answer(
     target: Target,
     objective: Objective,
 ) -> ScheduleAnswer:
-    """Return the answer for a network's schedule."""
+    """Return the answer for a schedule of a network and for its front."""
     value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
     is_least = value <= bound * (1 + EPSILON)
     answer = ScheduleAnswer.from_run(
@@ -142,12 +142,12 @@ def network_answer(
             for number, region in enumerate(regions)
         ),
     )
-    # A value that equals the bound up to rounding has no gap.
+    # A value that exceeds the bound only by rounding has no gap.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
 def _used_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
-    """Return the alternative used by each operation of each step; empty if none has several."""
+    """Return the alternative of each operation of each step; empty if no operation has alternatives."""
     if not any(row.alternatives for row in graph.operations):
         return ()
     return tuple((region.alternative,) * len(region.ops) for region in regions)
@@ -164,7 +164,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the largest columns, rows and channels of a step of a region's last operation; for a sum, of its input."""
+    """Return the most columns, rows and channels in a step of a region's last operation; of a sum, those it reads."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -174,8 +174,8 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
     return columns, rows, channels
 
 
-def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
-    """Return the undominated schedules by falling peak, in peak, time and traffic."""
+def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
+    """Return the schedules that no other one dominates in peak, time and traffic, by falling peak."""
     front: list[NetworkRun] = []
     for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
         if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):
@@ -184,7 +184,7 @@ def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return a lower bound for every schedule: needed data is made once, and moved once with all constants."""
+    """Return a lower bound for every schedule: needed data is made once, and needed inputs and constants move once."""
     work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -192,14 +192,14 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 
 def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
-    """Return the least arithmetic time and bytes of any schedule, counting only needed data, once."""
+    """Return the least arithmetic time and the fewest bytes that any schedule needs."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # its output is read nowhere, or depends on padding alone
+            continue  # nothing needs its output
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.choose_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)
@@ -220,7 +220,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return rows and columns that cover the needs of two readers: their union, or the larger ones."""
+    """Return rows and columns for two readers: the union if they agree on one axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

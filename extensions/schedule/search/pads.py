@@ -1,6 +1,6 @@
-"""Zero pads that only convolutions read: these pad tile by tile themselves, so the pad needs no step.
+"""Zero pads that only convolutions read: convolutions pad each tile themselves, so that a pad needs no step.
 
-The remaining operations are numbered anew; `origins` are their numbers in the given network.
+The remaining operations are renumbered; `origins` has their numbers in the given network.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"})
-"""The kinds that can pad their input with zeros."""
+"""The kinds of operations that can pad their input with zeros."""
 
 
 def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
     """Return the graph with pads merged into convolutions; the same graph if there are none."""
-    pads = {v: row for v, row in enumerate(graph.operations) if _is_part_of_readers(graph, given, v)}
+    pads = {v: row for v, row in enumerate(graph.operations) if _can_merge(graph, given, v)}
     if not pads:
         return graph
     padded = {row.outputs[0]: row.reads[0] for row in pads.values()}
     rest = [v for v in range(len(graph.operations)) if v not in pads]
     tensors = (PixelTensor(1, 1, 0, row.name) if t in padded else row for t, row in enumerate(graph.tensors))
-    operations = (_reading(graph.operations[v], padded) for v in rest)
+    operations = (_read_unpadded(graph.operations[v], padded) for v in rest)
     return replace(graph, tensors=tuple(tensors), operations=tuple(operations), origins=tuple(rest))
 
 
 def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
-    """Return a region with renumbered operations."""
+    """Return a region whose operations are renumbered by a function."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
 
 
-def _is_part_of_readers(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
+def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
     row, value = graph.operations[v], given.ops[v].attributes.get("value", 0)
     if row.kind != "pad" or row.role != "striped" or value not in (0, (0,)):
         return False
@@ -55,8 +55,8 @@ def _is_part_of_readers(graph: AccessGraph, given: OperationGraph, v: int) -> bo
     )
 
 
-def _reading(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads unpadded tensors."""
+def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
+    """Return an operation that reads the inputs of pads instead of their outputs."""
     return replace(
         row,
         reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),
@@ -64,7 +64,7 @@ def _reading(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
 
 
 def _read_through(read: Read, pad: Read) -> Read:
-    """Return the read of a pad's input through the pad."""
+    """Return the read of a pad's output as a read of the pad's input."""
     rows, columns = (
         window._replace(low=window.low + moved.low, high=window.high + moved.low)
         for window, moved in zip(read.windows, pad.windows, strict=True)

@@ -1,7 +1,7 @@
-"""Placement of a schedule: slots in the fast memory, planned and verified; homes in the slower memories.
+"""The placement of a schedule: slots in the fast memory, planned and verified; and homes in the slower memories.
 
-A tensor in the second memory has a place there as long as it is needed; a tensor in the last one passes through a slot
-of the second one, piece by piece, over both links.
+A tensor in the second memory has an offset there as long as it is needed. A tensor in the last one passes through a
+slot of the second one, piece by piece, over both links.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 Row = tuple[Any, ...]
-"""A kind, a tensor, a size and a half-open lifetime."""
+"""A slot without its offset: its kind, tensor, size, first step, and the step after its last one."""
 
 
 def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
-    """Return a kind, a tensor, a size and a half-open lifetime for each slot.
+    """Return the slots of the fast memory in all steps.
 
-    A retained tensor lives in the step that makes it, and in the steps in which it is resident.
+    A retained tensor is alive in the step that makes it, and in the following steps in which it is resident.
     """
     slots = []
     for i, step in enumerate(steps):
@@ -39,7 +39,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
             end = i + 1
             while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
                 end += 1
-            if kind != "resident":  # the slot of the step that retained it
+            if kind != "resident":  # a resident tensor is in the slot of the step that retained it
                 slots.append((kind, tensor, size, i, end))
     return slots
 
@@ -47,12 +47,13 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return offsets for all slots in a memory; None if none are found; raises InvalidPlanError for a bad plan.
+    """Return all slots with offsets in a memory; None if no offsets are found; raises InvalidPlanError for a bad plan.
 
-    If retained tensors live two steps, the most bytes alive are enough: retained tensors are placed at the two ends of
-    the memory in turns, and all others between. Tensors that stay for several steps may leave gaps that are too small.
+    If retained tensors are alive for two steps only, all slots fit if the live bytes do: retained tensors are placed at
+    the two ends of the memory in turns, and all others between. Tensors that stay longer may leave gaps that are too
+    small.
     """
-    problem = _problem(rows, target.memories[memory])
+    problem = _slot_problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
     if len(plan.placements) < len(rows):
         return None
@@ -68,14 +69,14 @@ def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[Schedule
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
     room = target.memories[memory]
-    problem = _problem([(slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots], room)
+    problem = _slot_problem([(slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots], room)
     offsets = np.array([slot.offset for slot in slots], np.int64)
     places = PlacementTable(problem.buffers.ids, (room.name,), np.zeros(len(slots), np.int64), offsets)
     wrong = verify(problem, Plan(placements=places))
     return f"slots: {wrong[0].message}" if wrong else None
 
 
-def _problem(rows: Sequence[Row], room: Memory) -> Problem:
+def _slot_problem(rows: Sequence[Row], room: Memory) -> Problem:
     """Return the problem of placing slots in a memory."""
     buffers = [
         {"id": k, "size": size, "start": start, "end": end, "alignment": room.alignment}
@@ -85,14 +86,14 @@ def _problem(rows: Sequence[Row], room: Memory) -> Problem:
 
 
 MOST_EXHAUSTED = 5
-"""The most tensors and constants for which all subsets are tried in the last memory."""
+"""The most tensors and constants of which all subsets are tried as contents of the last memory."""
 _ROUNDS = 12
 Item = tuple[str, int]
-"""A tensor, or the constants of the operation that makes it first."""
+"""A tensor (`tensor`, t), or the constants of the operation that first makes it (`constants`, t)."""
 
 
 def items_of(graph: AccessGraph) -> dict[Item, int]:
-    """Return everything that has a home, with its number in `far`."""
+    """Return all tensors and constants that have a home, each with its number in `far`."""
     items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
     for v, operation in enumerate(graph.operations):
         if operation.weights and operation.outputs:
@@ -101,12 +102,12 @@ def items_of(graph: AccessGraph) -> dict[Item, int]:
 
 
 def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
-    """Return the slots of the second memory, whole tensors and staged pieces, as `slots_of` does."""
+    """Return the slots of the second memory, with whole tensors and staged pieces, as `slots_of` does."""
     first, last, far = dict[Item, int](), dict[Item, int](), set[Item]()
     for i, step in enumerate(steps):
         for kind, tensor, is_far, _, _ in step.transfers:
             item = ("constants" if kind == "constants" else "tensor"), tensor
-            # The first load was complete from the beginning.
+            # A tensor that is loaded first has been in the memory from the beginning.
             first.setdefault(item, i if kind == "output" else 0)
             last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
             far |= {item} if is_far else set()
@@ -127,10 +128,10 @@ def homes(
     value: Callable[[Sequence[StepFigures]], float],
     is_over: Callable[[], bool],
 ) -> frozenset[int]:
-    """Return the contents of the last memory such that the rest fits the second; `run` simulates a choice.
+    """Return the contents of the last memory such that the rest fits in the second one; `run` simulates a choice.
 
-    For a few tensors and constants, all choices are tried. Of more, the tensors and constants with the fewest moved
-    bytes for their size leave where the second memory is fullest, and come back where there is room.
+    For a few tensors and constants, all choices are tried. Of more, those with the fewest moved bytes for their size
+    leave the second memory when it is fullest, and return if there is room.
     """
     numbers, room = items_of(graph), target.memories[1].capacity or 0
     if len(numbers) <= MOST_EXHAUSTED:
@@ -157,7 +158,7 @@ def homes(
 
 
 def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return what leaves the second memory so that the rest fits: in full steps, what moves least for its size."""
+    """Return the items that leave the second memory so that the rest fits, the least moved for their size first."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _live_bytes(rest)
@@ -179,7 +180,7 @@ def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> li
 
 
 def _live_bytes(rows: Iterable[Row]) -> list[int]:
-    """Return the live bytes in each step."""
+    """Return the live bytes of slots in each step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

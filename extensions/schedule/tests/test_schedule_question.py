@@ -1,4 +1,4 @@
-"""`memplan schedule`: messages of refusals, the caller's own targets, and answers as text."""
+"""The question `schedule`: refusals, targets of callers, schedules from other programs, and printed lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
     )
 
 
-def test_buffers_are_no_operations() -> None:
+def test_schedule_refuses_a_problem_of_buffers() -> None:
     with pytest.raises(ProblemError, match="got buffers, which say no operations and which `plan` takes"):
         QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
 
@@ -72,7 +72,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), FORGED)
-def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: dict[str, Any], sentence: str) -> None:
+def test_a_schedule_from_another_program_is_simulated_again_and_checked(change: dict[str, Any], sentence: str) -> None:
     options = ScheduleOptions(fast_memory=8192)
     target = Target.model_validate(example("ethos_u55_like.json"))
     values = {"problem": two_convolutions(), "target": target, "options": options}
@@ -116,7 +116,7 @@ def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -
     assert refused.value.sentences == (sentence,)
 
 
-def test_a_body_of_json_is_a_network_too() -> None:
+def test_schedule_accepts_a_graph_as_json() -> None:
     machine = example("gap8_like.json")
     problem = QUESTION.inputs[0].from_json(QUESTION.inputs[0].to_json(two_convolutions()))
     assert isinstance(problem, OperationGraph)

@@ -13,7 +13,18 @@ import pytest
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 import tvm
-from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, chain, draw, fan, module_of, outputs, padded, ready
+from relax_modules import (
+    BRANCHES,
+    CONVOLUTIONS,
+    TARGET,
+    build_padded,
+    chain,
+    draw,
+    fan,
+    module_of,
+    outputs,
+    prepare_module,
+)
 from tvm import relax
 
 import memplan.tvm
@@ -48,7 +59,7 @@ def test_all_tensors_of_a_function_are_planned_at_the_lower_bound() -> None:
 def test_without_offsets_tensors_share_whole_storages_from_their_start() -> None:
     planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
     assert planned.memplan <= planned.own
-    kept = ready(module_of(chain, (4, 16)))
+    kept = prepare_module(module_of(chain, (4, 16)))
     with TARGET:
         text = PlanMemory(offsets=False)(kept)["main"].script()
     assert "ensure_zero_offset" not in text
@@ -102,7 +113,7 @@ def test_storages_are_allocated_from_the_given_pools() -> None:
     planned = compare_plans(module, (draw(24, 16),), pools=pools)
     assert not planned.reason
     with TARGET:
-        text = PlanMemory(pools=pools)(ready(module))["main"].script()
+        text = PlanMemory(pools=pools)(prepare_module(module))["main"].script()
     assert "fast: R.Any = R.memory.alloc_storage" in text
     assert "slow: R.Any = R.memory.alloc_storage" in text
 
@@ -110,7 +121,7 @@ def test_storages_are_allocated_from_the_given_pools() -> None:
 def test_pools_that_are_too_small_are_refused() -> None:
     rule = r"pool 'sram' lacks [\d,]+ bytes for alloc\d+ \([\d,]+ bytes\).*; increase its size_hint_bytes"
     with TARGET, pytest.raises(PlanMemoryError, match=rule):
-        PlanMemory(pools=[PoolInfo("sram", 512)])(ready(module_of(chain, (24, 16))))
+        PlanMemory(pools=[PoolInfo("sram", 512)])(prepare_module(module_of(chain, (24, 16))))
 
 
 def test_a_pool_of_size_zero_is_refused() -> None:
@@ -120,7 +131,7 @@ def test_a_pool_of_size_zero_is_refused() -> None:
 
 def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     arrays = tuple(draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS))
-    module = module_of(padded, *CONVOLUTIONS)
+    module = module_of(build_padded, *CONVOLUTIONS)
     plain = compare_plans(module, arrays)
     lifted = compare_plans(module, arrays, lift=True)
     nested = compare_plans(module, arrays, lift=True, nests=True)
@@ -133,7 +144,7 @@ def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
     n = tvm.tirx.Var("n", "int64")
     shapes = ((n, 4, 16, 16), *CONVOLUTIONS[1:])
     arrays = [draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS[1:])]
-    module = module_of(padded, *shapes, bounds={"n": (1, 4)})
+    module = module_of(build_padded, *shapes, bounds={"n": (1, 4)})
     runs = [(draw(size, 4, 16, 16), *arrays) for size in (1, 2, 4)]
     planned = compare_plans(module, *runs, lift=True, nests=True)
     assert planned.tensors == compare_plans(module, *runs).tensors + 3
@@ -150,25 +161,25 @@ def test_calls_outside_dataflow_blocks_are_not_reordered() -> None:
 
 
 def test_a_target_without_offsets_gets_whole_storages() -> None:
-    text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()  # no target is set here
+    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # no target is set here
     assert "ensure_zero_offset" not in text
 
 
 def test_functions_captured_as_cuda_graphs_get_whole_storages() -> None:
     with TARGET, tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
-        text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()
+        text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()
     assert "ensure_zero_offset" not in text
 
 
 def test_the_log_names_the_functions_that_were_planned(caplog: pytest.LogCaptureFixture) -> None:
     with TARGET, caplog.at_level(logging.INFO, logger="memplan.tvm"):
-        PlanMemory()(ready(module_of(chain, (4, 16))))
+        PlanMemory()(prepare_module(module_of(chain, (4, 16))))
     assert "bytes by TVM" in caplog.text
     assert "by memplan" in caplog.text
 
 
 def test_a_function_that_memplan_cannot_read_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
-    module = ready(module_of(chain, (tvm.tirx.Var("n", "int64"), 16)))
+    module = prepare_module(module_of(chain, (tvm.tirx.Var("n", "int64"), 16)))
     with TARGET, caplog.at_level(logging.WARNING, logger="memplan.tvm"):
         kept = PlanMemory(offsets=False)(module)
     tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 import tvm
-from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, chain, module_of, padded, ready
+from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, build_padded, chain, module_of, prepare_module
 from tvm import relax, tirx, topi
 
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
@@ -27,12 +27,12 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 def make_module(name: str) -> Any:
     """Return a prepared module as it is directly before StaticPlanBlockMemory."""
     if name == CHAIN:
-        return ready(module_of(chain, (24, 16)))
+        return prepare_module(module_of(chain, (24, 16)))
     if name == BRANCHED:
-        return ready(tvm.script.from_source(BRANCHES))
+        return prepare_module(tvm.script.from_source(BRANCHES))
     if name == OPEN:
-        return ready(module_of(chain, (tirx.Var("n", "int64"), 16)))
-    return ready(module_of(padded, *CONVOLUTIONS), *([LiftWorkspaces()] if name == LIFTED else []))
+        return prepare_module(module_of(chain, (tirx.Var("n", "int64"), 16)))
+    return prepare_module(module_of(build_padded, *CONVOLUTIONS), *([LiftWorkspaces()] if name == LIFTED else []))
 
 
 def plan_module(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
@@ -137,12 +137,12 @@ def test_s2_02_temporaries_are_lifted_into_relax() -> None:
 
 
 def test_s2_03_modules_from_emit_te_are_planned() -> None:
-    found, _ = plan_module(ready(emit_module()))
+    found, _ = plan_module(prepare_module(emit_module()))
     assert found.memplan <= found.own
 
 
 def test_s2_04_lifetimes_by_nests_let_two_temporaries_share_bytes() -> None:
-    module = ready(emit_module(), LiftWorkspaces())
+    module = prepare_module(emit_module(), LiftWorkspaces())
     assert plan_module(module, nests=True)[0].memplan < plan_module(module)[0].memplan
 
 
@@ -160,7 +160,9 @@ def test_s2_06_kernels_without_temporaries_are_unchanged() -> None:
 
 
 def test_s2_07_several_temporaries_of_a_kernel_are_lifted() -> None:
-    assert len(tensors(ready(emit_module(), LiftWorkspaces()))) >= len(tensors(ready(emit_module()))) + 2
+    assert (
+        len(tensors(prepare_module(emit_module(), LiftWorkspaces()))) >= len(tensors(prepare_module(emit_module()))) + 2
+    )
 
 
 def test_s2_08_tensors_are_killed_after_their_last_use() -> None:
@@ -177,7 +179,7 @@ def test_s2_09_lifetimes_by_nests_need_no_more_bytes() -> None:
 
 
 def test_s2_10_several_temporaries_have_different_lifetimes() -> None:
-    rows = tensors(ready(emit_module(), LiftWorkspaces()), nests=True)
+    rows = tensors(prepare_module(emit_module(), LiftWorkspaces()), nests=True)
     assert len({(each.start, each.end) for each in rows}) > 2
 
 
@@ -187,7 +189,7 @@ def test_s2_11_one_plan_needs_fewer_bytes_than_separate_workspaces() -> None:
 
 
 def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
-    counts = [len(tensors(ready(emit_module(calls), LiftWorkspaces()))) for calls in (1, 2, 3)]
+    counts = [len(tensors(prepare_module(emit_module(calls), LiftWorkspaces()))) for calls in (1, 2, 3)]
     assert counts[2] - counts[1] == counts[1] - counts[0] >= 4
 
 
@@ -215,7 +217,7 @@ def test_s4_04_reading_an_entry_of_a_tuple_extends_only_its_tensor() -> None:
         pair = builder.emit(relax.Tuple([builder.emit(each(inputs[0])) for each in (relax.op.exp, relax.op.sin)]))
         return builder.emit(relax.op.cos(builder.emit(relax.TupleGetItem(pair, 1))))
 
-    first, second = tensors(ready(module_of(build_tuple, (4, 16))))
+    first, second = tensors(prepare_module(module_of(build_tuple, (4, 16))))
     assert first.end < second.end
 
 
@@ -224,7 +226,7 @@ def test_s4_05_a_tensor_that_nothing_reads_is_alive_for_one_step() -> None:
         builder.emit(relax.op.sin(inputs[0]))
         return builder.emit(relax.op.exp(builder.emit(relax.op.cos(inputs[0]))))
 
-    assert next(each.end - each.start for each in tensors(ready(module_of(build_orphan, (4, 16))))) == 1
+    assert next(each.end - each.start for each in tensors(prepare_module(module_of(build_orphan, (4, 16))))) == 1
 
 
 def test_s4_06_inputs_and_results_are_not_planned() -> None:
@@ -244,7 +246,7 @@ def test_s4_08_sizes_follow_from_types_and_offsets_are_aligned() -> None:
         flags = builder.emit(relax.op.greater(inputs[0], builder.emit(relax.op.exp(inputs[0]))))
         return builder.emit(relax.op.astype(builder.emit(relax.op.astype(flags, "float16")), "float32"))
 
-    module = ready(module_of(halves, (3, 5)))
+    module = prepare_module(module_of(halves, (3, 5)))
     assert [each.size for each in tensors(module)] == [60, 15, 30]
     assert all(int(offset) % 64 == 0 for _, _, offset in plan_module(module)[0].triples)
 
@@ -283,6 +285,6 @@ def test_s4_14_two_storages_alternate_and_reshapes_need_none() -> None:
             x = builder.emit(relax.op.exp(builder.emit(relax.op.reshape(x, (64,)))))
         return builder.emit(relax.op.sin(x))
 
-    found, _ = plan_module(ready(module_of(alternating, (4, 16))), offsets=False, pools=())
+    found, _ = plan_module(prepare_module(module_of(alternating, (4, 16))), offsets=False, pools=())
     assert found.tensors == 4
     assert found.own == found.memplan == 2 * 256 or found.reason == "memplan found no smaller one"

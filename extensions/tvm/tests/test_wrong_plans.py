@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
-from relax_modules import chain, draw, module_of, outputs, ready
+from relax_modules import chain, draw, module_of, outputs, prepare_module
 from tvm import relax, tirx
 
 import memplan.tvm
@@ -25,7 +25,7 @@ MUTANTS = 500
 
 
 def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
-    module = ready(module_of(chain, (24, 16)))
+    module = prepare_module(module_of(chain, (24, 16)))
     kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     lifetimes = Lifetimes(module, module["main"], kernels)
     tensors = [each for each in lifetimes.tensors if each.is_planned]

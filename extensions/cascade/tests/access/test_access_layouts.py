@@ -1,4 +1,4 @@
-"""Batches, sequences, and where channels are: what moves channels only moves no pixel, whatever the order of axes."""
+"""Access maps of batches, of sequences, and of channels at any axis; moving only channels moves no pixel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.chains import graph_of
 from tests.support.newer_networks import convnext_tiny, vit
 
 
-def test_a_batch_runs_together_row_by_row() -> None:
+def test_access_maps_of_a_batch_read_the_same_rows_as_those_of_one_image() -> None:
     conv = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "pads": [1, 1, 1, 1], "layout": "NHWC"}}
     one, four = (graph_of([[n, 8, 6, 2], [n, 8, 6, 5]], conv) for n in (1, 4))
     assert [row.sizes for row in four.tensors] == [row.sizes for row in one.tensors] == [(8, 6)] * 2
@@ -29,7 +29,7 @@ def test_a_batch_runs_together_row_by_row() -> None:
     assert across.operations[0].reason == "relu across the images of a batch runs whole"
 
 
-def test_sequences_are_read_as_images_of_one_column_in_either_layout() -> None:
+def test_sequences_in_both_layouts_get_access_maps_of_images_with_one_column() -> None:
     attributes = {"kernel": [3], "strides": [2], "dilations": [1], "pads": [1, 0]}
     last = {"kind": "conv1d", "attributes": {**attributes, "layout": "NHWC"}}
     first = {"kind": "conv1d", "attributes": {**attributes, "layout": "NCHW"}}
@@ -45,7 +45,7 @@ def test_sequences_are_read_as_images_of_one_column_in_either_layout() -> None:
     assert [graph.layout for graph in by_layout] == ["NHWC", "NCHW"]
 
 
-def test_a_transposition_between_layouts_moves_no_pixel() -> None:
+def test_a_transposition_between_nhwc_and_nchw_is_striped_and_keeps_pixels_in_place() -> None:
     conv = {"kind": "conv2d", "attributes": {"kernel": [1, 1], "layout": "NCHW"}}
     into = {"kind": "transpose", "attributes": {"perm": [0, 3, 1, 2]}}
     back = {"kind": "transpose", "attributes": {"perm": [0, 2, 3, 1]}}
@@ -59,7 +59,7 @@ def test_a_transposition_between_layouts_moves_no_pixel() -> None:
     assert turned.operations[1].reason == "transpose of rows, columns or batches runs whole"
 
 
-def test_a_reshape_that_keeps_pixels_and_a_table_of_rows_run_in_parts() -> None:
+def test_pixel_preserving_reshapes_and_constant_look_ups_are_striped() -> None:
     pool = {"kind": "global_average_pool", "attributes": {"layout": "NCHW"}}
     flat = graph_of([[1, 5, 8, 6], [1, 5, 1, 1], [1, 5]], pool, {"kind": "reshape"})
     assert [row.role for row in flat.operations] == ["sum", "striped"]
@@ -70,7 +70,7 @@ def test_a_reshape_that_keeps_pixels_and_a_table_of_rows_run_in_parts() -> None:
     assert looked_up.operations[0].reads[0].rows.source(3, 4, 1) == (0, 1)
 
 
-def test_a_shuffle_of_channels_keeps_each_pixel_in_either_layout() -> None:
+def test_a_channel_shuffle_is_striped_in_both_layouts() -> None:
     last = [[1, 8, 6, 4], [1, 8, 6, 2, 2], [1, 8, 6, 2, 2], [1, 8, 6, 4]]
     first = [[1, 4, 8, 6], [1, 2, 2, 8, 6], [1, 2, 2, 8, 6], [1, 4, 8, 6]]
     relu, view = {"kind": "relu"}, {"kind": "reshape"}
@@ -82,7 +82,7 @@ def test_a_shuffle_of_channels_keeps_each_pixel_in_either_layout() -> None:
         assert {(row.rows, row.columns, row.pixel) for row in graph.tensors} == {(8, 6, 4)}
 
 
-def test_attention_runs_by_rows_of_queries() -> None:
+def test_attention_products_are_striped_by_rows_of_queries() -> None:
     graph = access_graph(vit(layers=1))
     products = [row for row in graph.operations if row.kind == "matmul"]
     assert [row.role for row in products] == ["striped"] * 2
@@ -92,12 +92,12 @@ def test_attention_runs_by_rows_of_queries() -> None:
     assert sum(row.role == "barrier" for row in graph.operations) == 1
 
 
-def test_layer_norms_and_products_between_transpositions_run_in_parts() -> None:
+def test_layer_norms_and_matrix_products_between_transpositions_are_no_barriers() -> None:
     graph = access_graph(convnext_tiny(64, (1, 1)))
     assert [row.reason for row in graph.operations if row.role == "barrier"] == []
 
 
-def test_rows_and_columns_are_neither_cut_nor_joined() -> None:
+def test_a_reshaped_layout_is_unknown_if_rows_or_columns_are_split_or_merged() -> None:
     assert reshaped_layout("NHC", (1, 144, 12), (1, 144, 3, 4)) == "NHCC"
     assert reshaped_layout("NCHW", (1, 4, 8, 6), (1, 2, 2, 8, 6)) == "NCCHW"
     assert reshaped_layout("NHWC", (1, 8, 1, 5), (1, 8, 5)) == "NHC"
@@ -108,7 +108,7 @@ def test_rows_and_columns_are_neither_cut_nor_joined() -> None:
     assert reshaped_layout("NCHC", (1, 3, 8, 2), (1, 8, 6)) is None
 
 
-def test_attributes_that_contradict_shapes_make_a_barrier() -> None:
+def test_an_operation_whose_attributes_contradict_its_shapes_is_a_barrier_with_the_reason() -> None:
     def reason(kind: str, into: list[int], out: list[int], **attributes: object) -> str:
         return graph_of([into, out], {"kind": kind, "attributes": attributes}).operations[0].reason
 
@@ -130,7 +130,7 @@ def test_attributes_that_contradict_shapes_make_a_barrier() -> None:
 
 @pytest.mark.parametrize("mask", [[1, 1, 1, 16], [1, 1, 16, 16], [2, 1, 1, 16], [1, 16], [1, 4, 16, 16], [16, 16]])
 @pytest.mark.parametrize("is_early", [False, True])
-def test_an_additive_mask_on_heads_is_no_barrier(mask: list[int], is_early: bool) -> None:
+def test_an_additive_attention_mask_of_any_broadcast_shape_causes_no_barrier(mask: list[int], is_early: bool) -> None:
     batch = 2 if mask[0] == 2 else 1
     flat, heads, turned = [batch, 16, 32], [batch, 4, 16, 8], [batch, 4, 8, 16]
     scores = [batch, 4, 16, 16]
@@ -180,7 +180,7 @@ CHECKED = STREAMED.model_copy(update={"check": True})
 MAPS = {"access_rows": [1, 1, -1, 1], "access_columns": [1, 1, -1, 1]}
 
 
-def test_a_custom_operation_runs_in_stripes_by_its_given_maps() -> None:
+def test_a_custom_operation_with_access_maps_runs_in_stripes() -> None:
     graph = chain(CONV, operation_row("my.median", **MAPS, macs=9, mixes=False), CONV)
     read = access_graph(graph).operations[1]
     assert (read.role, read.macs, read.reads[0].channels) == ("striped", 9, "same")
@@ -194,7 +194,7 @@ def test_a_custom_operation_runs_in_stripes_by_its_given_maps() -> None:
     assert [barrier.operation for barrier in alone.barriers] == [1]
 
 
-def test_an_axis_without_a_map_is_read_whole() -> None:
+def test_a_custom_operation_reads_the_whole_of_an_axis_without_a_map() -> None:
     by_rows = chain(operation_row("my.blur", access_rows=[1, 1, 0, 0]))
     assert access_graph(by_rows).operations[0].reads[0].columns == Window(0, 1, 0, 31)
 
@@ -209,13 +209,13 @@ def test_an_axis_without_a_map_is_read_whole() -> None:
         ({"access_rows": [2**30, 1, 0, 0]}, "with strides or pads of more than"),
     ],
 )
-def test_invalid_maps_make_a_barrier_with_the_reason(attributes: dict[str, Any], reason: str) -> None:
+def test_invalid_access_maps_make_a_barrier_with_a_reason(attributes: dict[str, Any], reason: str) -> None:
     row = access_graph(chain(operation_row("my.own", **attributes))).operations[0]
     assert row.role == "barrier"
     assert reason in row.reason
 
 
-def test_operations_of_different_labels_do_not_run_together() -> None:
+def test_a_region_contains_only_operations_with_the_same_label() -> None:
     def labelled_chain(*labels: str) -> OperationGraph:
         return chain(*(operation_row("conv2d", **CONV["attributes"], label=label) for label in labels))
 

@@ -1,4 +1,4 @@
-"""Access maps against operations themselves: what changes if one element of an input does."""
+"""Access maps compared with the operations themselves: the outputs that change when one input element changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESIZES = (
 
 
 def cases(rng: random.Random) -> Case:
-    """Draw a kind with attributes, the shapes of its inputs, and that of its output."""
+    """Draw a kind of operation with its attributes, its input shapes and its output shape."""
     kind = rng.choice(KINDS)
     rows, columns, channels = rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 2)
     shape = (rows, columns, channels)
@@ -85,7 +85,7 @@ def graph_of(kind: str, attributes: dict[str, Any], inputs: list[Any], out: tupl
     return graph_from({"size": sizes, "kept": [n], "tensors": facts, "ops": [op]})
 
 
-def test_a_range_of_an_output_reads_exactly_the_range_that_its_map_says() -> None:
+def test_an_output_row_or_column_depends_only_on_the_input_range_of_its_access_map() -> None:
     rng, seen = random.Random(5), set()
     for _ in range(160):
         kind, attributes, shapes, out = cases(rng)
@@ -113,7 +113,7 @@ def test_a_range_of_an_output_reads_exactly_the_range_that_its_map_says() -> Non
     assert len(seen) == 12
 
 
-def test_an_unknown_operation_runs_whole_with_the_reason() -> None:
+def test_an_operation_of_unknown_access_is_a_barrier_with_the_reason() -> None:
     def reason(kind: str, shape: list[int], **attributes: Any) -> str:
         facts = [{"shape": shape, "dtype": "int8"}] * 2
         size = int(np.prod(shape))
@@ -133,7 +133,7 @@ def test_an_unknown_operation_runs_whole_with_the_reason() -> None:
     assert reason("softmax", [1, 4, 4, 2], axis=1) == "softmax along rows or columns runs whole"
 
 
-def test_a_graph_without_facts_is_all_barriers() -> None:
+def test_every_operation_of_a_graph_without_shapes_is_a_barrier() -> None:
     graph = access_graph(graph_from({"size": [3, 4], "ops": [{"in": [0], "out": [1]}], "kept": [1]}))
     assert [(row.role, row.reason) for row in graph.operations] == [
         ("barrier", "has tensors that are not known to be images or sequences")
@@ -141,7 +141,7 @@ def test_a_graph_without_facts_is_all_barriers() -> None:
     assert [tensor.bytes for tensor in graph.tensors] == [3, 4]
 
 
-def test_multiplications_are_those_of_the_definitions() -> None:
+def test_the_access_graph_counts_multiplications_and_weights_of_convolutions_by_definition() -> None:
     net = Network()
     x = net.conv(net.input(8, 8, 4), 6, 3, 2, groups=2)
     net.add_dense(net.global_pool(net.depthwise(x)), 10)
@@ -150,21 +150,21 @@ def test_multiplications_are_those_of_the_definitions() -> None:
     assert [row.weights for row in graph.operations] == [6 * 9 * 2, 6 * 9, 0, 60]
 
 
-def test_bricks_pad_channels() -> None:
+def test_the_option_brick_pads_the_channels_of_each_pixel_to_a_multiple() -> None:
     net = Network()
     net.conv(net.input(4, 4, 3), 17)
     graph = access_graph(net.graph(), brick=16)
     assert [graph.tensors[tensor].pixel for tensor in (graph.inputs[0], graph.kept[0])] == [16, 32]
 
 
-def test_a_graph_too_large_to_be_counted_is_refused() -> None:
+def test_an_access_graph_with_too_many_bytes_to_count_is_refused() -> None:
     size = 2**43
     huge = graph_from({"size": [size, 1], "kept": [1], "ops": [{"in": [0], "out": [1]}]})
     with pytest.raises(OperationsError, match=f"graph: must have at most {2**42} bytes to be cut in stripes"):
         access_graph(huge)
 
 
-def test_an_operation_that_reads_more_than_is_known_of_its_kind_is_a_barrier() -> None:
+def test_an_operation_with_more_inputs_than_its_kind_has_is_a_barrier() -> None:
     tensors = [{"shape": [1, 9, 9, 1], "dtype": "int8"}, {"shape": [1, 7, 7, 1], "dtype": "int8"}]
     row = {"in": [0, 0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = access_graph(graph_from({"size": [81, 49], "kept": [1], "tensors": tensors, "ops": [row]}))
@@ -176,7 +176,7 @@ PER_PIXEL = [((1, 12, 10), {"axis": 3}), ((1, 12, 10), {"axis": -1}), ((1, 12, 1
 
 
 @pytest.mark.parametrize(("made", "said"), PER_PIXEL)
-def test_a_class_for_each_pixel_runs_in_parts(made: tuple[int, ...], said: dict[str, Any]) -> None:
+def test_an_argmax_over_the_channels_of_each_pixel_is_striped(made: tuple[int, ...], said: dict[str, Any]) -> None:
     net = Network()
     net.add_op("argmax", [net.conv(net.input(12, 10, 3), 21, 3)], made, **said)
     chosen = access_graph(net.graph()).operations[1]
@@ -184,7 +184,7 @@ def test_a_class_for_each_pixel_runs_in_parts(made: tuple[int, ...], said: dict[
 
 
 @pytest.mark.parametrize(("columns", "channels", "said"), [(6, 6, {"axis": 1}), (21, 21, {})])
-def test_a_choice_that_is_or_may_be_along_rows_runs_whole(columns: int, channels: int, said: dict[str, Any]) -> None:
+def test_an_argmax_that_is_or_may_be_along_rows_is_a_barrier(columns: int, channels: int, said: dict[str, Any]) -> None:
     net = Network()
     net.add_op("argmax", [net.conv(net.input(6, columns, 3), channels, 3)], (1, 6, columns), **said)
     assert access_graph(net.graph()).operations[1].role == "barrier"

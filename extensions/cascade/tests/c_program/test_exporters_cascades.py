@@ -1,4 +1,4 @@
-"""Cascades in C: compiled with the sanitizers, they make what numpy makes layer by layer, in the planned arena."""
+"""Cascades in C, compiled with sanitizers: in the planned arena they compute what numpy computes layer by layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.networks import Network
 
 
 def network(dtype: str = "int8") -> OperationGraph:
-    """All kinds that have reference kernels, small."""
+    """Return a small network with every kind that has a reference kernel."""
     net = Network("all_kinds", dtype)
     x = net.conv(net.input(18, 14, 3), 8, 3, 2, pad=1)
     y = net.conv(net.depthwise(net.conv(x, 16, 1)), 8, 1)
@@ -41,7 +41,7 @@ def network(dtype: str = "int8") -> OperationGraph:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize(("dtype", "way", "sliding"), [("int8", "resident", True), ("float32", "streamed", False)])
-def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
+def test_a_cascade_in_c_computes_the_same_outputs_as_numpy(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
     graph = network(dtype)
     values = Values.from_seed(graph)
     options = CascadeOptions(
@@ -62,13 +62,13 @@ def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding
 
 @pytest.mark.slow
 @pytest.mark.skipif(not has_cortex(), reason="needs arm-none-eabi-gcc")
-def test_a_cortex_m_needs_the_planned_bytes_and_no_more(tmp_path: Path) -> None:
+def test_a_cascade_compiled_for_cortex_m_has_an_arena_of_exactly_the_planned_bytes(tmp_path: Path) -> None:
     graph = network()
     point = cascade(coarse(graph)).points[0]
     assert arena_of(write_program(tmp_path, point, Values.from_seed(graph))) == point.peak
 
 
-def test_an_operation_without_a_reference_kernel_is_left_to_the_user() -> None:
+def test_c_files_declare_but_do_not_define_an_operation_without_reference_kernel() -> None:
     net = Network("unknown")
     net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
     graph = net.graph()
@@ -82,7 +82,7 @@ def test_an_operation_without_a_reference_kernel_is_left_to_the_user() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_steps_along_channels_in_c_compute_the_same_as_numpy(dtype: str, tmp_path: Path) -> None:
+def test_regions_along_channels_in_c_compute_the_same_outputs_as_numpy(dtype: str, tmp_path: Path) -> None:
     net = Network("channels", dtype)
     x = net.concat(net.input(5, 4, 3), net.conv(0, 2, 1))
     y = net.depthwise(net.conv(x, 70, 1))
@@ -94,14 +94,14 @@ def test_steps_along_channels_in_c_compute_the_same_as_numpy(dtype: str, tmp_pat
     image = image if dtype == "int8" else (image / 64).astype(np.float32)
     expected = run_in_numpy(values, image).ravel()
     point = cascade(graph, CascadeOptions(alignment=4)).points[-1]
-    # Steps whose last operation is added up, and steps whose channels are made one by one.
+    # One region sums over the channels of all steps, and one makes some output channels in each step.
     along = [region for region in point.cascade.regions if region.kind == "channels"]
     assert {is_accumulated(point.cascade.graph, region) for region in along} == {True, False}
     got = np.frombuffer(run(write_program(tmp_path, point, values), image), expected.dtype)
     assert np.array_equal(got, expected) if dtype == "int8" else np.allclose(got, expected, atol=1e-4)
 
 
-def test_an_output_that_goes_in_pieces_is_taken_when_its_sums_are_made() -> None:
+def test_c_code_passes_on_a_streamed_output_of_a_global_pool_after_its_sums_are_complete() -> None:
     net = Network("sums")
     net.global_pool(net.conv(net.input(9, 9, 3), 16))
     point = cascade(coarse(net.graph()), CascadeOptions(output="streamed")).points[-1]
@@ -111,7 +111,7 @@ def test_an_output_that_goes_in_pieces_is_taken_when_its_sums_are_made() -> None
     assert "net_output_3(&t3, (memplan_part){0, 1, 0, 1, 0, INT32_MAX});" in after
 
 
-def test_a_dense_layer_of_several_pixels_makes_each_of_one() -> None:
+def test_a_dense_layer_over_several_pixels_is_written_in_c_as_a_1_x_1_convolution() -> None:
     net = Network("tokens")
     net.add_op("fully_connected", [net.tensor(1, 6, 8)], (1, 6, 4), (4, 8))
     point = cascade(net.graph()).points[-1]
@@ -120,7 +120,7 @@ def test_a_dense_layer_of_several_pixels_makes_each_of_one() -> None:
     assert b"memplan_conv_int8(out[0], in[0], part" in files["net_reference.c"]
 
 
-def test_batches_are_refused() -> None:
+def test_writing_a_cascade_of_a_batch_in_c_is_refused() -> None:
     net = Network("batches")
     attributes = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0)}
     net.add_op("conv2d", [net.tensor(2, 6, 6, 3)], (2, 6, 6, 4), (4, 1, 1, 3), **attributes)
@@ -129,7 +129,7 @@ def test_batches_are_refused() -> None:
         write_cascade(point, net.graph(), "net")
 
 
-def test_ranges_in_closed_form_are_exact() -> None:
+def test_lines_of_ranges_reproduce_every_non_empty_range_exactly() -> None:
     draw, found = random.Random(4), 0
     for _ in range(300):
         slope, offset, top, steps = (draw.randint(*ends) for ends in ((0, 4), (-20, 9), (1, 30), (1, 24)))
@@ -150,7 +150,7 @@ def test_ranges_in_closed_form_are_exact() -> None:
     assert found > 150
 
 
-def test_functions_of_c_are_given_the_memory_that_they_need() -> None:
+def test_c_code_passes_working_memory_to_the_functions_of_operations_that_need_it() -> None:
     plain = networks.two_convolutions()
     rows = (row.model_copy(update={"work": 3000 if v == 1 else 0}) for v, row in enumerate(plain.ops))
     graph = replace_fields(plain, ops=tuple(rows))

@@ -1,4 +1,4 @@
-"""Cascades of known networks: recorded peaks; every point is planned, verified and as the search counted; slides."""
+"""Cascades of known networks: points reach recorded peaks, plans are valid and as low as estimated, slides are safe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def best_within(result: CascadeAnswer, percent: float) -> int:
     return min(point.peak for point in result.points if point.macs_ratio <= 1 + percent / 100)
 
 
-def test_the_example_of_two_convolutions() -> None:
+def test_cascade_of_two_convolutions_has_the_documented_peak_and_tiles() -> None:
     result = cascade(two_convolutions(), CascadeOptions(check=True))
     graph = result.graph
     assert [tensor.bytes for tensor in graph.tensors if tensor.rows > 1] == [2_028, 18_432, 4_608]
@@ -38,7 +38,7 @@ def test_the_example_of_two_convolutions() -> None:
     assert region.holds[2].bytes == 1_152
 
 
-def test_a_single_row_is_cut_along_its_columns_as_a_column_along_its_rows() -> None:
+def test_cascade_of_an_image_of_one_row_has_the_same_peaks_as_of_one_column() -> None:
     results = list[CascadeAnswer]()
     for sizes in ((96, 1), (1, 96)):
         net = Network("line")
@@ -51,7 +51,7 @@ def test_a_single_row_is_cut_along_its_columns_as_a_column_along_its_rows() -> N
     assert all(point.checked_by_value for point in wide.points)
 
 
-def test_stripes_that_cut_no_region_are_told() -> None:
+def test_the_table_says_if_no_region_can_be_cut_into_the_given_stripes() -> None:
     net = Network("line")
     net.conv(net.conv(net.input(1, 96, 4), 16), 4)
     told = "no region                      can be cut into stripes of 2 and 8"
@@ -59,19 +59,19 @@ def test_stripes_that_cut_no_region_are_told() -> None:
     assert not any(row.startswith("no region") for row in lines(cascade(net.graph(), CascadeOptions(stripe=(1, 8)))))
 
 
-def test_an_operation_that_runs_whole_is_computed_in_the_way_that_a_point_wants() -> None:
+def test_points_choose_among_the_alternatives_of_operations_that_run_as_a_whole() -> None:
     others = [{"name": "winograd", "work": 30, "cost": 20}, {"name": "direct", "cost": 90}]
     ops = [{"in": [0], "out": [1], "cost": 50, "work": 5, "alternatives": others}]
     ops.append({"in": [1], "out": [2], "alternatives": [{"work": 40, "cost": 3}]})
     found = cascade(graph_from({"size": [8, 6, 4], "kept": [2], "ops": ops}), CascadeOptions(macs=9))
     chosen = [(point.peak, point.macs, [region.alternative for region in point.regions]) for point in found.points]
-    # The second operation costs nothing by itself, and is a barrier whose own way needs no work.
+    # The second operation, a barrier, needs neither multiplications nor work unless an alternative is chosen.
     assert chosen == [(44, 20, [1, 0]), (19, 50, [0, 0]), (14, 90, [2, 0])]
     assert found.barriers[0].bytes == 14
     assert [(row.id, row.size) for row in found.points[0].problem.buffers if "work" in str(row.id)] == [("work_0", 30)]
 
 
-def test_rows_alone_and_rows_that_slide() -> None:
+def test_a_sliding_output_lowers_the_peak_of_stripes_of_rows() -> None:
     graph = access_graph(two_convolutions())
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
     assert region.holds[2].bytes + sum(graph.tensors[t].bytes for t in (0, 4)) == 7_404
@@ -88,7 +88,7 @@ def test_rows_alone_and_rows_that_slide() -> None:
         ("tvm_depthwise", 2, 13_952),
     ],
 )
-def test_rings_under_bricks_of_16_channels_are_those_of_tvm_or_smaller(name: str, height: int, between: int) -> None:
+def test_ring_buffers_in_bricks_of_16_channels_have_the_bytes_of_tvm(name: str, height: int, between: int) -> None:
     graph = access_graph(NETWORKS[name](), brick=16)
     region = region_of(graph, CascadeOptions(), (0, len(graph.operations), 0, 0, 0, 0, KIND_ROWS, height, 0, 0))
     assert sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole") == between
@@ -109,7 +109,7 @@ def test_rings_under_bricks_of_16_channels_are_those_of_tvm_or_smaller(name: str
         ("espcn", CascadeOptions(input="streamed", output="streamed"), [(0, 191_360)]),
     ],
 )
-def test_recorded_peaks_hold(name: str, options: CascadeOptions, recorded: list[tuple[int, int]]) -> None:
+def test_cascades_reach_recorded_peaks(name: str, options: CascadeOptions, recorded: list[tuple[int, int]]) -> None:
     result = cascade(NETWORKS[name](), options)
     assert all(best_within(result, percent) <= peak for percent, peak in recorded)
     for point in result.points:
@@ -121,13 +121,13 @@ def test_recorded_peaks_hold(name: str, options: CascadeOptions, recorded: list[
 
 
 @pytest.mark.slow
-def test_unet_runs_by_value_in_its_arena_as_one_region() -> None:
+def test_unet_as_a_single_region_computes_correct_values_in_its_planned_arena() -> None:
     point = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0)).points[0]
     assert [(region.first_operation, region.end) for region in point.cascade.regions] == [(0, 27)]
     assert check_by_value(point.cascade, point.offsets, point.peak) > 4_000_000
 
 
-def test_bounds_leave_points_out() -> None:
+def test_the_options_fit_and_macs_leave_out_points_beyond_their_bounds() -> None:
     graph = NETWORKS["mobilenet_v1"]()
     within = cascade(graph, CascadeOptions(fit=300_000))
     assert within.points
@@ -136,7 +136,7 @@ def test_bounds_leave_points_out() -> None:
     assert cascade(graph, CascadeOptions(fit=1_000)).points == ()
 
 
-def test_barriers_and_the_number_of_examined_regions_are_reported() -> None:
+def test_the_answer_reports_whether_all_intervals_were_searched_in_time() -> None:
     result = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.0))
     assert result.exhausted.intervals
     assert result.exhausted.evaluated > 0
@@ -145,7 +145,7 @@ def test_barriers_and_the_number_of_examined_regions_are_reported() -> None:
     assert stopped.layers_peak == 1_204_224
 
 
-def test_nothing_and_little_are_planned_too() -> None:
+def test_an_empty_graph_and_a_graph_of_size_zero_are_answered() -> None:
     nothing = cascade(graph_from({}), CascadeOptions(check=True))
     assert (nothing.layers_peak, nothing.barriers) == (0, ())
     one = cascade(
@@ -154,7 +154,7 @@ def test_nothing_and_little_are_planned_too() -> None:
     assert [point.peak for point in one.points] == [0]
 
 
-def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> None:
+def test_a_long_chain_of_strided_convolutions_of_one_pixel_does_not_overflow() -> None:
     net = Network()
     x = net.input(2, 2, 1)
     for _ in range(70):
@@ -162,7 +162,7 @@ def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> No
     assert cascade(net.graph(), CascadeOptions(check=True)).points
 
 
-def test_a_global_pool_inside_a_block_is_reported_as_the_barrier_that_binds() -> None:
+def test_a_global_pool_before_a_later_reader_is_reported_as_a_barrier_with_its_live_bytes() -> None:
     net = Network()
     wide = net.depthwise(net.conv(net.input(12, 12, 2), 24))
     net.conv(net.mul(wide, net.conv(net.global_pool(wide), 24, 1)), 2, 1)
@@ -175,7 +175,7 @@ def test_a_global_pool_inside_a_block_is_reported_as_the_barrier_that_binds() ->
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_several_heads_end_one_region_in_any_order(is_late: bool) -> None:
+def test_one_streamed_region_contains_several_heads_in_any_order(is_late: bool) -> None:
     net = Network()
     trunk = net.conv(net.conv(net.input(64, 64, 3), 16, 3, 2), 16, 3)
     deep = net.conv(trunk, 32, 3, 2) if is_late else None
@@ -183,14 +183,14 @@ def test_several_heads_end_one_region_in_any_order(is_late: bool) -> None:
     net.conv(net.conv(net.conv(trunk, 32, 3, 2) if deep is None else deep, 32, 3), 8, 1)
     result = cascade(net.graph(), CascadeOptions(input="streamed", output="streamed", check=True))
     best = result.points[-1]
-    # Rings of the trunk and of the way to the deeper head, and a row of each head: no tensor is ever whole.
+    # The peak has rings of the trunk and of the deeper branch, and one row of each head: no tensor is ever whole.
     assert (best.peak, best.macs_ratio) == (5_824, 1.0)
     assert [(region.first_operation, region.end) for region in best.cascade.regions] == [(0, 6)]
     assert result.checked_positions == tuple(range(len(result.points)))
     assert result.barriers == ()
 
 
-def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() -> None:
+def test_steps_of_a_quarter_row_lower_the_peak_if_earlier_operations_make_several_rows_for_one() -> None:
     net = Network()
     net.conv(net.conv(net.conv(net.input(40, 40, 3), 16, 3), 16, 3, 2), 24, 3, 2)
     options = CascadeOptions(input="streamed", output="streamed", macs=1.0)
@@ -202,7 +202,7 @@ def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() ->
     assert result.checked_positions == (0,)
 
 
-def test_an_expansion_is_recomputed_from_rolling_rows_of_its_narrow_input() -> None:
+def test_a_thin_panel_recomputes_an_expansion_and_rolls_its_narrow_input() -> None:
     net = Network()
     narrow = net.conv(net.conv(net.input(24, 24, 3), 8, 3), 4, 1)
     net.conv(net.depthwise(net.conv(narrow, 48, 1), 7), 4, 1)
@@ -214,14 +214,14 @@ def test_an_expansion_is_recomputed_from_rolling_rows_of_its_narrow_input() -> N
     assert thin.holds[6].bytes == 10 * 7 * 48
 
 
-def test_points_that_no_time_was_left_to_check_are_counted() -> None:
-    # Unet's least peak takes seconds by value, and the time is over after the plan.
+def test_points_that_were_not_checked_in_time_are_counted() -> None:
+    # Checking the point of unet by value takes seconds, so the time is over after its plan.
     result = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0, check=True, time_limit_s=0.4))
     assert result.points
     assert (result.checked_positions, result.exhausted.unchecked) == ((), len(result.points))
 
 
-def test_a_point_keeps_its_number_when_it_is_selected_alone() -> None:
+def test_a_single_selected_point_keeps_its_number_in_the_table() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(macs=1.05))
     assert len(result.points) > 2
     chosen = result.add_plans(2)
@@ -232,7 +232,7 @@ def test_a_point_keeps_its_number_when_it_is_selected_alone() -> None:
         assert point_labels(found) == ["layer by layer", *(f"cascade {k}" for k in numbers)]
 
 
-def test_a_check_that_would_take_too_much_memory_is_refused_before_anything_is_allocated() -> None:
+def test_a_check_by_value_that_needs_too_much_memory_is_refused_at_once() -> None:
     tensor = {"shape": [1, 12_000, 12_000, 1], "dtype": "int8"}
     step = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
     graph = graph_from({"size": [144_000_000] * 2, "kept": [1], "tensors": [tensor] * 2, "ops": [step]})
@@ -240,7 +240,7 @@ def test_a_check_that_would_take_too_much_memory_is_refused_before_anything_is_a
         cascade(graph, CascadeOptions(check=True))
 
 
-def test_a_check_of_a_graph_that_makes_a_tensor_again_is_refused() -> None:
+def test_a_check_by_value_of_a_graph_that_writes_a_tensor_twice_is_refused() -> None:
     tensor = {"shape": [1, 8, 8, 1], "dtype": "int8"}
     ops = [{"in": [0], "out": [1], "kind": "relu"}, {"in": [0, 1], "out": [1], "kind": "add"}]
     graph = graph_from({"size": [64, 64], "kept": [1], "tensors": [tensor] * 2, "ops": ops})
@@ -249,7 +249,7 @@ def test_a_check_of_a_graph_that_makes_a_tensor_again_is_refused() -> None:
     assert cascade(graph).layers_peak > 0
 
 
-def test_a_slide_one_byte_too_low_is_refused() -> None:
+def test_check_slides_rejects_an_output_that_begins_one_byte_too_low() -> None:
     (point,) = cascade(two_convolutions(), CascadeOptions(overlap="sliding")).points
     assert check_slides(point.cascade, point.slides) > 20
     (region,) = [region for region in point.cascade.regions if region.slide is not None]
@@ -261,7 +261,7 @@ def test_a_slide_one_byte_too_low_is_refused() -> None:
         check_slides(wrong, (low,))
 
 
-def test_slides_of_tensors_that_do_not_lie_row_by_row_are_refused() -> None:
+def test_the_option_sliding_is_refused_for_tensors_that_are_not_stored_row_by_row() -> None:
     graph = replace(access_graph(two_convolutions()), layout="NCHW")
     assert cascade(graph).points
     with pytest.raises(OptionError, match="sliding: needs tensors that lie row by row"):

@@ -1,4 +1,4 @@
-"""What a search of cascades leaves out, and says so; and sweeps over limits of it."""
+"""Limits of the search for cascades, the report of the parts that they left out, and sweeps over limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.networks import NETWORKS, Network, five_operations, heads_in_
 from tests.support.random_networks import random_blocks, random_network, random_six, random_units
 
 
-def test_the_part_of_a_search_that_its_time_limit_cut_off_is_named() -> None:
+def test_the_answer_names_the_parts_of_the_search_that_the_time_limit_cut_short() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(time_limit_s=1e-6))
     assert result.exhausted.cut_short[:1] == ("regions",)
     assert any(line.startswith("time was over") for line in lines(result))
@@ -40,7 +40,7 @@ def test_the_part_of_a_search_that_its_time_limit_cut_off_is_named() -> None:
     assert "regions" in cascade(two_convolutions(), control=Control(cancelled=stopped)).exhausted.cut_short
 
 
-def test_answers_are_noted_in_the_given_order_then_layer_by_layer_and_then_with_the_points_so_far() -> None:
+def test_preliminary_answers_come_first_without_points_then_layer_by_layer_then_with_points() -> None:
     noted: list[CascadeAnswer] = []
     found = cascade(two_convolutions(), CascadeOptions(), Control(note=noted.append))
     assert (noted[0].layers_macs, noted[0].points) == (None, ())
@@ -55,7 +55,7 @@ def test_answers_are_noted_in_the_given_order_then_layer_by_layer_and_then_with_
     assert found.points[-1].peak < first.layers_peak
 
 
-def test_a_graph_of_many_operations_is_answered_by_the_peak_of_its_order_before_it_is_looked_at() -> None:
+def test_a_large_graph_without_time_is_answered_with_the_live_peak_of_its_order() -> None:
     noted: list[CascadeAnswer] = []
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = graph_from({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
@@ -69,7 +69,7 @@ def test_a_graph_of_many_operations_is_answered_by_the_peak_of_its_order_before_
         cascade(access_graph(graph), CascadeOptions(time_limit_s=1e-6))
 
 
-def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
+def test_the_search_begins_with_regions_across_the_highest_peak() -> None:
     net = Network()
     x = net.input(16, 16, 2)
     for channels in (2, 2, 2, 40, 2):
@@ -87,7 +87,7 @@ def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
     assert found[:, FOUND_FROM].min() == 0
 
 
-def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> None:
+def test_the_option_point_limits_the_check_by_value_to_that_point() -> None:
     graph = two_convolutions()
     assert cascade(graph, CascadeOptions(point=-1, check=True)).checked_positions == (0,)
     net = Network()
@@ -100,7 +100,7 @@ def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> N
     assert alone.exhausted.unchecked == 0
 
 
-def test_rows_that_a_last_operation_of_one_row_skips_are_not_made() -> None:
+def test_a_region_does_not_make_rows_that_its_strided_last_operation_skips() -> None:
     net = Network()
     net.conv(net.conv(net.input(8, 8, 2), 4, 1), 3, 1, 8, pad="valid")
     result = cascade(net.graph(), CascadeOptions(check=True))
@@ -108,7 +108,7 @@ def test_rows_that_a_last_operation_of_one_row_skips_are_not_made() -> None:
     assert len(result.checked_positions) == len(result.points)
 
 
-def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
+def test_a_streamed_input_never_needs_a_higher_peak_than_a_resident_one() -> None:
     net = Network()
     x = net.conv(net.input(24, 24, 8), 6)
     a, b = net.conv(x, 12), net.conv(net.pool(x), 12)
@@ -117,11 +117,11 @@ def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
     assert all(any(one.peak <= other.peak and one.macs <= other.macs for one in pieces) for other in whole)
 
 
-def test_a_graph_without_operations_says_so() -> None:
+def test_the_table_of_an_empty_graph_says_that_it_has_no_operations() -> None:
     assert [*lines(cascade(graph_from({})))][2] == "the graph has no operations"
 
 
-def test_no_region_goes_across_a_named_barrier() -> None:
+def test_no_region_crosses_an_operation_named_as_barrier() -> None:
     net = Network()
     x = net.input(16, 16, 2)
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_no_region_goes_across_a_named_barrier() -> None:
         assert len(held.checked_positions) == len(held.points)
 
 
-def test_a_barrier_must_be_there() -> None:
+def test_the_option_barriers_refuses_a_name_of_no_operation() -> None:
     with pytest.raises(OptionError) as refused:
         cascade(two_convolutions(), CascadeOptions(barriers=("7",)))
     rule = 'must be positions, names or outputs of operations, such as "conv2d_0", "conv2d_1", got "7"'
@@ -162,7 +162,7 @@ def unpadded_network(layers: int) -> OperationGraph:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
-def test_the_deeper_a_region_without_rolling_the_more_is_made_again(depth: int) -> None:
+def test_a_region_without_rolling_recomputes_two_more_rows_a_step_for_each_further_operation(depth: int) -> None:
     graph, height, steps = unpadded_network(depth), 2, 4
     options = CascadeOptions(stripe=(height, 0), rolling=False, check=True)
     found = cascade(graph, options)
@@ -176,7 +176,7 @@ def test_the_deeper_a_region_without_rolling_the_more_is_made_again(depth: int) 
     assert again not in [point.macs for point in shallow.points]
 
 
-def test_without_rolling_no_rows_are_kept_between_steps() -> None:
+def test_regions_without_rolling_keep_no_rows_between_steps() -> None:
     plain = cascade(five_operations(), CascadeOptions(rolling=False))
     regions = [region for point in plain.points for region in point.cascade.regions]
     assert {hold.mode for region in regions for hold in region.holds.values()} <= {"recompute", "whole"}
@@ -190,7 +190,7 @@ def test_without_rolling_no_rows_are_kept_between_steps() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(24))
-def test_a_search_without_a_depth_limit_finds_at_least_the_result_of_each_limit(seed: int) -> None:
+def test_a_larger_limit_on_region_length_never_yields_worse_points(seed: int) -> None:
     rng = random.Random(seed)
     graph = DRAWN[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(["resident", "streamed"]), output=rng.choice(["resident", "streamed"]))
@@ -206,15 +206,15 @@ def test_a_search_without_a_depth_limit_finds_at_least_the_result_of_each_limit(
             assert any(p <= peak and m <= macs for p, m in deep), (seed, peak, macs)
 
 
-def test_a_limit_holds_for_regions_of_graphs_in_which_operations_run_again() -> None:
-    # Of this network other repeats would be found, and more, if regions were short from the start.
+def test_a_limit_on_region_length_never_improves_points_in_which_operations_run_again() -> None:
+    # If regions were short from the start, this network would get other and more repeated operations.
     graph = random_network(random.Random(108))
     options = CascadeOptions(input="streamed")
     short, free = (cascade(graph, options.model_copy(update={"longest": longest})).points for longest in (2, 60))
     assert all(any(q.peak <= p.peak and q.macs <= p.macs for q in free) for p in short)
 
 
-def test_one_order_is_searched_alone() -> None:
+def test_the_option_orders_searches_only_the_named_order() -> None:
     graph, peaks = heads_in_turns(), dict[str, int]()
     for orders in ("given", "depth-first", "breadth-first", "heads-early", "least-peak"):
         found = cascade(graph, CascadeOptions.model_validate({"macs": 1.0, "orders": orders, "check": True}))
@@ -230,7 +230,7 @@ def test_one_order_is_searched_alone() -> None:
     assert several == min(peaks.values()) == peaks["depth-first"] < peaks["given"]
 
 
-def test_a_sweep_has_what_each_combination_finds_alone_and_answers_with_the_lowest_peak() -> None:
+def test_a_sweep_returns_the_points_of_each_combination_and_the_answer_with_the_lowest_peak() -> None:
     graph = five_operations()
     noted: list[CascadeAnswer] = []
     options = CascadeOptions(sweep={"longest": (1, 3), "rolling": (True, False)}, macs=1.5)
@@ -247,13 +247,13 @@ def test_a_sweep_has_what_each_combination_finds_alone_and_answers_with_the_lowe
     assert table[4] == "4 of 4 combinations; the one with the lowest peak:"
 
 
-def test_combinations_that_were_not_tried_in_time_are_counted() -> None:
+def test_a_sweep_counts_the_combinations_that_had_no_time() -> None:
     found = cascade(two_convolutions(), CascadeOptions(sweep={"stripe": (1, 2, 3)}, time_limit_s=1e-6))
     assert (found.combinations, len(found.swept)) == (3, 1)
     assert "1 of 3 combinations; the one with the lowest peak:" in lines(found)
 
 
-def test_sweeps_are_read_from_texts_and_go_over_tiles_and_memories() -> None:
+def test_sweeps_are_parsed_from_texts_with_tiles_and_memories_as_values() -> None:
     texts = CascadeOptions.model_validate({"sweep": ("stripe=1,6x6", "rolling=yes,no", "orders=given,depth-first")})
     assert texts.sweep == {"stripe": (1, "6x6"), "rolling": (True, False), "orders": ("given", "depth-first")}
     assert [each.stripe for _, each in combinations(texts, texts.sweep)] == [(1, 0)] * 4 + [(6, 6)] * 4
@@ -263,7 +263,7 @@ def test_sweeps_are_read_from_texts_and_go_over_tiles_and_memories() -> None:
     assert rows[0].points[-1].peak <= 4096
 
 
-def test_no_order_is_searched_for_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alternative_orders_start_no_search_after_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, found, asked = heads_in_turns(), list[object](), list[bool]()
     options = CascadeOptions()
     network = access_graph(graph)

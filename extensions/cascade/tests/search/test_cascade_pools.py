@@ -1,4 +1,4 @@
-"""Cascades in a fast and a slow memory: what lives in regions is fast, whole tensors are where they cost least."""
+"""Cascades in two memories: buffers of regions are in the fast one, whole tensors where they cost least."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _limit_chains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blocks() -> OperationGraph:
-    """Return two inverted residual blocks, each of a half of the rows."""
+    """Return a network of two inverted residual blocks, each of which halves the rows."""
     net = Network()
     x = net.input(16, 16, 3)
     for channels in (4, 8):
@@ -29,7 +29,7 @@ def blocks() -> OperationGraph:
     return net.graph()
 
 
-def test_whole_tensors_go_to_the_slow_memory_and_transfers_are_reported() -> None:
+def test_with_two_memories_only_whole_tensors_are_slow_and_their_traffic_is_reported() -> None:
     options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
     result = cascade(blocks(), options)
     assert len(result.checked_positions) == len(result.points) > 3
@@ -52,8 +52,8 @@ def test_whole_tensors_go_to_the_slow_memory_and_transfers_are_reported() -> Non
     assert result.exhausted.evaluated > 0
 
 
-def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
-    # Rows in pieces, which move the most, are not looked at with two memories.
+def test_slow_traffic_is_zero_if_everything_fits_in_the_fast_memory() -> None:
+    # A search with two memories omits rows in pieces, which cause the most traffic.
     one = cascade(coarse(blocks()), CascadeOptions(macs=1.0))
     options = CascadeOptions(pools=(("fast", one.points[-1].peak), ("slow", 100_000)), macs=1.0)
     point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic or 0)
@@ -62,11 +62,11 @@ def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
     assert check_by_value(point.cascade, offsets, size) > 0
 
 
-def test_memories_too_small_have_no_points() -> None:
+def test_cascade_with_too_small_memories_has_no_points() -> None:
     assert cascade(blocks(), CascadeOptions(pools=(("fast", 0), ("slow", 10)))).points == ()
 
 
-def test_traffic_is_the_third_objective_of_two_memories() -> None:
+def test_slow_traffic_is_an_objective_of_two_memories_even_if_not_requested() -> None:
     memories = CascadeOptions(pools=(("fast", 8192), ("slow", 65536)))
     several = [memories, memories.model_copy(update={"objectives": ("peak", "macs", "traffic")})]
     two, three = (

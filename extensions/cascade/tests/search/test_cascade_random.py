@@ -1,4 +1,4 @@
-"""Random cascades, regions in steps along channels, and points run by the JSON of an answer."""
+"""Cascades of random networks, regions along channels, and points executed from the JSON of an answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw_options(rng: random.Random) -> CascadeOptions:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_random_regions_are_equal_by_value_and_one_row_less_fails() -> None:
+def test_random_regions_compute_correct_values_and_fail_with_one_row_less_in_a_buffer() -> None:
     rows = tiles = refused = 0
     for seed in seeds(8):
         rng = random.Random(seed)
@@ -63,7 +63,7 @@ def test_random_regions_are_equal_by_value_and_one_row_less_fails() -> None:
 
 
 @pytest.mark.drawn
-def test_the_kernels_count_the_same_as_their_reference_implementations_in_python() -> None:
+def test_the_compiled_search_counts_the_same_costs_as_its_python_reference() -> None:
     for seed in seeds(12, 60):
         rng = random.Random(seed)
         graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
@@ -75,12 +75,12 @@ def test_the_kernels_count_the_same_as_their_reference_implementations_in_python
 
 
 @pytest.mark.drawn
-def test_fronts_are_those_of_all_chains_of_the_regions_found() -> None:
+def test_fronts_are_equal_to_brute_force_over_all_chains_of_regions() -> None:
     for seed in seeds(15, 200):
         assert fronts_differ(seed, 25) == []
 
 
-def test_if_there_are_too_many_chains_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_front_of_three_counts_the_chains_that_it_cuts_off(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_network(random.Random(207), 5)
     found, n = RegionSearch(graph, CascadeOptions()).run(), len(graph.operations)
     every, none = front_of_three(found, n, 2**62)
@@ -92,7 +92,7 @@ def test_if_there_are_too_many_chains_the_rest_is_counted(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("is_drawn", [True, False])
-def test_points_by_three_objectives_have_those_by_two_among_them(is_drawn: bool) -> None:
+def test_points_of_three_objectives_include_the_points_of_two(is_drawn: bool) -> None:
     graph = random_network(random.Random(207), 5) if is_drawn else access_graph(five_operations())
     two = cascade(graph).points
     three = cascade(graph, CascadeOptions(objectives=("peak", "macs", "traffic"))).points
@@ -104,12 +104,12 @@ def test_points_by_three_objectives_have_those_by_two_among_them(is_drawn: bool)
 
 
 @pytest.mark.drawn
-def test_no_regions_of_small_graphs_with_splits_heads_and_repeats_beat_those_found() -> None:
+def test_brute_force_finds_no_better_regions_of_small_graphs() -> None:
     for seed in seeds(15):
         assert beaten(seed) == []
 
 
-def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -> None:
+def test_plans_of_random_networks_reach_the_estimated_peak_and_compute_correct_values() -> None:
     slid = 0
     for seed in range(400, 405):
         rng = random.Random(seed)
@@ -138,7 +138,7 @@ def channel_cascade(graph: AccessGraph, first: int, end: int, tile: int) -> Casc
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_a_block_makes_some_channels_at_a_time_and_adds_up_what_it_projects(dtype: str) -> None:
+def test_a_region_along_channels_sums_its_projection_over_all_steps(dtype: str) -> None:
     graph = access_graph(block(3, 4, dtype))
     for tile in (1, 3, 64):
         made = channel_cascade(graph, 0, 3, tile)
@@ -154,7 +154,7 @@ def test_a_block_makes_some_channels_at_a_time_and_adds_up_what_it_projects(dtyp
             check_by_value(less, offsets, size)
 
 
-def test_two_dense_layers_take_less_without_more_multiplications() -> None:
+def test_two_dense_layers_along_channels_need_less_memory_at_the_same_multiplications() -> None:
     net = Network()
     net.add_dense(net.add_dense(net.input(1, 1, 16), 512), 8)
     result = cascade(net.graph(), CascadeOptions(check=True))
@@ -169,7 +169,7 @@ def test_two_dense_layers_take_less_without_more_multiplications() -> None:
     assert told["ranges"]["1"]["channels"] == {"A": 1, "B": 1, "top": 512, "steps": 512}
 
 
-def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
+def test_a_region_along_channels_contains_a_global_pool_after_an_expansion() -> None:
     net = Network()
     net.add_dense(net.global_pool(net.conv(net.input(4, 4, 8), 128, 1)), 5)
     result = cascade(net.graph(), CascadeOptions(check=True))
@@ -181,7 +181,7 @@ def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
 
 
 def small_network(dtype: str = "int8") -> OperationGraph:
-    """Return a network of two passes, branches that meet, steps along channels, and a pool at the end."""
+    """Return a network with squeeze-and-excite, branches that join, regions along channels, and a global pool."""
     net = Network(dtype=dtype)
     x = net.conv(net.input(20, 18, 3), 8, 3, 2)
     x = net.conv(add_excitation(net, net.depthwise(net.conv(x, 48, 1)), 4, "", "sigmoid"), 8, 1)
@@ -199,7 +199,7 @@ WAYS: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("way", "kinds"), WAYS)
-def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str]) -> None:
+def test_a_point_executed_by_the_documented_rules_computes_correct_values(way: dict[str, Any], kinds: set[str]) -> None:
     graph = small_network()
     result = cascade(graph, CascadeOptions(**way))
     told = result.model_dump(mode="json", by_alias=True)
@@ -212,7 +212,7 @@ def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str])
     assert seen >= {"whole", "tiles", "again", *kinds}
 
 
-def test_executing_a_point_at_wrong_offsets_changes_its_output() -> None:
+def test_a_point_executed_at_wrong_offsets_has_a_wrong_output() -> None:
     graph = small_network()
     told = cascade(graph).model_dump(mode="json", by_alias=True)
     point = told["points"][-1]
@@ -221,6 +221,6 @@ def test_executing_a_point_at_wrong_offsets_changes_its_output() -> None:
         Interpreter(access_graph(graph), told, moved).run()
 
 
-def test_a_line_of_ends_says_where_each_range_begins() -> None:
+def test_spans_are_derived_from_the_line_of_their_ends_or_from_a_table() -> None:
     assert spans({"A": 2, "B": -1, "top": 5, "steps": 5}) == [(0, 0), (0, 1), (1, 3), (3, 5), (5, 5)]
     assert np.array_equal(spans({"table": [[0, 2], [1, 3]]}), [(0, 2), (1, 3)])

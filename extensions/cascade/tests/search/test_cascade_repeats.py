@@ -1,4 +1,4 @@
-"""Other graphs than the given one: operations that run again, in other orders, and units of newer networks."""
+"""Cascades of graphs in which operations run again or in another order, and of units of recent networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def squeeze_network(size: int = 12) -> OperationGraph:
-    """Return a block of squeeze-and-excite: the pool of a tensor scales that tensor."""
+    """Return a squeeze-and-excite block, in which the global pool of a tensor scales that tensor."""
     net = Network()
     wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
     scale = net.conv(net.global_pool(wide), 24, 1)
@@ -33,7 +33,7 @@ def squeeze_network(size: int = 12) -> OperationGraph:
     return net.graph()
 
 
-def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
+def test_a_squeeze_and_excite_block_is_recomputed_instead_of_kept_across_its_pool() -> None:
     graph = squeeze_network()
     once = cascade(graph, CascadeOptions(macs=1.0, check=True))
     assert min(point.peak for point in once.points) >= 12 * 12 * 24
@@ -52,7 +52,7 @@ def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
 
 
 @pytest.mark.drawn
-def test_repeated_operations_make_the_values_that_they_made_before() -> None:
+def test_operations_that_run_again_compute_the_same_values_as_before() -> None:
     seen = 0
     for seed in seeds(12):
         rng = random.Random(seed)
@@ -69,20 +69,20 @@ def test_repeated_operations_make_the_values_that_they_made_before() -> None:
     assert seen > 15
 
 
-def test_bounds_hold_for_operations_that_run_again() -> None:
+def test_the_bounds_fit_and_macs_hold_for_points_with_repeated_operations() -> None:
     assert all(point.macs_ratio <= 1.3 for point in cascade(squeeze_network(), CascadeOptions(macs=1.3)).points)
     assert all(point.peak <= 1_200 for point in cascade(squeeze_network(), CascadeOptions(fit=1_200)).points)
     assert cascade(access_graph(squeeze_network()), CascadeOptions(time_limit_s=1e-6)).exhausted.repeats == 0
 
 
 @pytest.mark.slow
-def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
+def test_efficientnet_b0_with_repeated_operations_reaches_its_recorded_peak() -> None:
     points = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.2)).points
     assert points[-1].peak <= 251_360
     assert points[-1].peak == points[-1].estimate
 
 
-def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
+def test_two_blocks_that_both_determine_the_peak_are_repeated_together() -> None:
     result = cascade(se_twice(24), CascadeOptions(macs=1.6, check=True))
     assert len(result.checked_positions) == len(result.points)
     # One of the two blocks alone lowers nothing.
@@ -90,7 +90,7 @@ def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
     assert all(point.peak == point.estimate for point in result.points)
 
 
-def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
+def test_a_shortcut_read_late_is_recomputed_together_with_the_scaled_block() -> None:
     net = Network()
     stem = net.conv(net.input(32, 32, 3), 16, 3)
     wide = net.conv(net.conv(stem, 24, 1), 24, 3, 2)
@@ -101,7 +101,7 @@ def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
     assert result.points[-1].peak < 32 * 32 * 16 / 2
 
 
-def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
+def test_a_region_may_begin_in_a_second_pass_and_end_at_a_sum_without_one() -> None:
     net = Network()
     x = net.depthwise(net.conv(net.input(64, 64, 3), 32, 3, 2))
     x = net.conv(add_excitation(net, x, 8, "", ""), 16, 1)
@@ -114,7 +114,7 @@ def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
     assert points[-1].peak <= 49_088
 
 
-def test_equal_blocks_are_looked_at_once() -> None:
+def test_the_search_examines_equal_blocks_only_once() -> None:
     efforts = []
     for count in (8, 24):
         search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(), longest=6)
@@ -133,7 +133,7 @@ def _blocks(count: int) -> OperationGraph:
     return net.graph()
 
 
-def test_interleaved_heads_are_put_one_after_the_other() -> None:
+def test_interleaved_heads_are_reordered_one_after_the_other() -> None:
     graph = heads_in_turns()
     result = cascade(graph, CascadeOptions(macs=1.0, check=True))
     point = result.points[-1]
@@ -148,13 +148,13 @@ def test_interleaved_heads_are_put_one_after_the_other() -> None:
 
 
 @pytest.mark.slow
-def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_pieces() -> None:
+def test_branches_of_shufflenet_are_ordered_by_the_memory_of_their_regions() -> None:
     # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
     result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
     assert result.points[-1].peak == result.points[-1].estimate == 123_268
 
 
-def test_operations_with_a_required_order_keep_it() -> None:
+def test_operations_with_a_required_order_are_not_reordered() -> None:
     net = Network()
     x = net.conv(net.input(24, 24, 3), 8)
     left, right = net.conv(x, 16), net.conv(x, 16)
@@ -167,14 +167,14 @@ def test_operations_with_a_required_order_keep_it() -> None:
         assert origins.index(2) < origins.index(3)
 
 
-def test_a_chain_has_one_order() -> None:
+def test_no_other_order_of_a_chain_is_searched() -> None:
     net = Network()
     net.conv(net.conv(net.input(8, 8, 3), 4), 4)
     assert cascade(net.graph()).exhausted.orders == 0
 
 
 @pytest.mark.slow
-def test_operations_run_in_another_order_where_some_run_again() -> None:
+def test_a_graph_with_second_passes_is_also_searched_in_other_orders() -> None:
     # The shortcut of a squeezed block runs before its gate, so the gate is not alive with three whole tensors.
     result = cascade(regnet_y_400mf(), CascadeOptions(macs=1.11))
     assert result.points[-1].peak == result.points[-1].estimate <= 313_612
@@ -182,7 +182,7 @@ def test_operations_run_in_another_order_where_some_run_again() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value() -> None:
+def test_plans_of_drawn_units_reach_the_estimated_peak_and_compute_correct_values() -> None:
     again = 0
     for seed in seeds(3):
         rng = random.Random(seed)
@@ -197,7 +197,7 @@ def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value(
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
+def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_most_at_that_cost() -> None:
     for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
         given = variant_of(graph, RegionSearch(graph, options), lambda: False)

@@ -1,4 +1,4 @@
-"""Operations with workspaces, cut in parts: the workspace counts in each step, in plans, parts and C."""
+"""Operations with working memory in cascades: it counts in every step and is a buffer of the plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def search_cascade(graph: OperationGraph) -> CascadeAnswer:
 
 
 @pytest.mark.parametrize("make", [networks.two_convolutions, networks.five_operations])
-def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationGraph]) -> None:
+def test_working_memory_of_every_operation_adds_to_each_peak(make: type[OperationGraph]) -> None:
     graph = make()
     plain, heavy = search_cascade(graph), search_cascade(add_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
     assert heavy.layers_peak == plain.layers_peak + WORK
@@ -33,7 +33,7 @@ def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationG
     assert any(region.kind != "whole" for region in heavy.points[-1].regions)
 
 
-def test_the_workspace_of_an_operation_counts_while_it_runs() -> None:
+def test_working_memory_of_one_operation_is_one_buffer_of_each_plan() -> None:
     graph = networks.two_convolutions()
     plain = search_cascade(graph)
     for v in range(len(graph.ops)):

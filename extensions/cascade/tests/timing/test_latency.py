@@ -1,4 +1,4 @@
-"""Latencies of cascades on a target: against a plain recount of steps, and the bytes that regions count."""
+"""Latencies of cascades on a target, compared with a simple recount of all steps and with bytes that regions count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def machine(native: int = 1, rate: float = 16, bandwidth: float = 8, capacity: i
 
 
 def recount(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, int]:
-    """Go through the steps one by one: the time of a cascade, and the bytes over the link."""
+    """Return the time of a cascade and its bytes over the link, counted step by step."""
     graph, time, total = cascade.graph, 0.0, 0
     over, held = slow | set(cascade.streamed), {t for region in cascade.regions for t in region.pieces}
     for t in graph.inputs:
@@ -137,7 +137,7 @@ def draw_cascade(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_latencies_are_those_of_a_plain_recount_step_by_step(seed: int) -> None:
+def test_latencies_of_drawn_cascades_equal_a_recount_step_by_step(seed: int) -> None:
     one, slow = draw_cascade(seed, ["resident", "streamed"])
     rng = random.Random(seed)
     target = machine(
@@ -153,7 +153,7 @@ def test_latencies_are_those_of_a_plain_recount_step_by_step(seed: int) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_bytes_over_the_link_are_those_that_regions_count(seed: int) -> None:
+def test_bytes_over_the_link_equal_those_counted_from_regions(seed: int) -> None:
     one, slow = draw_cascade(seed, ["resident"])
     graph = one.graph
     # With an engine that takes no time, and a byte in each unit of time, the time is the bytes.
@@ -173,7 +173,7 @@ def runs(spans: tuple[Span, ...]) -> int:
     return sum(b > a for a, b in spans)
 
 
-def test_less_over_the_link_takes_less_time_and_a_point_that_does_not_fit_has_none() -> None:
+def test_less_slow_traffic_lowers_the_latency_and_a_point_that_does_not_fit_has_no_latency() -> None:
     target = machine(bandwidth=0.25, capacity=16 * 1024)
     options = CascadeOptions(pools=(("fast", 16 * 1024), ("slow", 2**20)), macs=1.0)
     found = cascade(five_operations(), options, target=target)
@@ -189,7 +189,7 @@ def test_less_over_the_link_takes_less_time_and_a_point_that_does_not_fit_has_no
     assert alone.layers_latency is None
 
 
-def test_half_rows_run_so_often_that_the_starts_of_transfers_bind() -> None:
+def test_many_short_steps_are_slow_on_a_link_with_a_high_latency() -> None:
     found = cascade(five_operations(), target=machine(latency=100, capacity=2**18))
     assert found.layers_latency == 5_160_960 / 16
     first, second = found.points[:2]
@@ -202,7 +202,7 @@ def test_half_rows_run_so_often_that_the_starts_of_transfers_bind() -> None:
     assert "latency" not in cascade(two_convolutions()).points[0].model_dump()
 
 
-def test_a_target_must_have_a_rate() -> None:
+def test_cascade_on_a_target_without_a_rate_is_refused() -> None:
     target = machine()
     without = target.model_copy(update={"engine": target.engine.model_copy(update={"rate": None})})
     with pytest.raises(OptionError, match=r"target\.engine\.rate: is required"):

@@ -1,4 +1,4 @@
-"""Networks on a target: the simulator against what regions count, sums by hand, and steps that are none."""
+"""The simulation of networks on a target, compared with counts from regions and by hand; and invalid steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def single_step(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_steps_and_the_regions_count_the_same_arithmetic(seed: int) -> None:
+def test_the_simulated_steps_count_the_same_arithmetic_as_the_regions(seed: int) -> None:
     rng = random.Random(seed)
     graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
     options = CascadeOptions()
@@ -58,7 +58,7 @@ def test_the_steps_and_the_regions_count_the_same_arithmetic(seed: int) -> None:
     assert min_needs(graph, target)[1] <= sum(step.traffic for step in found)
 
 
-def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> None:
+def test_a_layer_takes_the_longer_of_its_arithmetic_and_its_transfers() -> None:
     graph = access_graph(two_convolutions())
     (first, second), wrong = run_network(graph, [single_step(graph, v) for v in range(2)], machine(latency=100))
     assert not wrong
@@ -72,7 +72,7 @@ def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> No
     ]
 
 
-def test_an_operand_is_loaded_again_where_an_axis_changes_that_is_inside_of_others() -> None:
+def test_an_operand_is_loaded_again_whenever_an_inner_loop_changes_its_piece() -> None:
     graph = access_graph(two_convolutions())
     inside = single_step(graph, 1, rows=12, channels=4)
     outside = replace(inside, channels_outermost=True)
@@ -84,13 +84,13 @@ def test_an_operand_is_loaded_again_where_an_axis_changes_that_is_inside_of_othe
     ]
 
 
-def test_arithmetic_goes_in_native_tiles() -> None:
+def test_arithmetic_counts_full_native_tiles() -> None:
     graph = access_graph(two_convolutions())
     found = run_step(graph, single_step(graph, 0), frozenset(), machine(native=7, bandwidth=1e12))
     assert found.latency == 28 * 28 * 32 * 27 / 16
 
 
-def test_the_bound_on_traffic_leaves_out_gaps_between_readers_and_padding() -> None:
+def test_the_lower_bound_on_traffic_omits_input_that_no_reader_uses() -> None:
     net = Network()
     x = net.input(8, 8, 1)
     wide, tall = (net.window("max_pool2d", x, 0, k, s) for k, s in (((1, 8), (8, 1)), ((8, 1), (1, 8))))
@@ -103,7 +103,7 @@ def test_the_bound_on_traffic_leaves_out_gaps_between_readers_and_padding() -> N
     assert bound == (graph.macs_of(1), graph.tensors[y].bytes + graph.operations[1].weights)
 
 
-def test_rows_that_a_stride_skips_are_no_work_that_must_be_done() -> None:
+def test_the_lower_bound_on_work_omits_rows_that_a_stride_skips() -> None:
     net = Network()
     net.conv(net.conv(net.input(9, 9, 1), 4, 1), 2, 1, 2)
     graph = access_graph(net.graph())
@@ -125,7 +125,7 @@ def _drop_last(made: Stripes) -> Stripes:
         (None, "must be one operation that has no parts, to run whole"),
     ],
 )
-def test_steps_that_do_not_make_their_tensors_are_named(change: object, sentence: str) -> None:
+def test_run_network_names_steps_that_do_not_make_their_tensors(change: object, sentence: str) -> None:
     graph = access_graph(two_convolutions())
     step = single_step(graph, 0, rows=6)
     region = CascadeRegion.whole_region(0, 0)
@@ -134,7 +134,7 @@ def test_steps_that_do_not_make_their_tensors_are_named(change: object, sentence
     assert run_network(graph, [NetworkStep(region)], machine())[1] == [f"subgraphs[0]: {sentence}"]
 
 
-def test_a_ring_that_is_too_short_is_named() -> None:
+def test_run_network_names_a_ring_buffer_with_too_few_rows() -> None:
     net = Network()
     net.conv(net.conv(net.input(16, 16, 2), 2, 3), 2, 3)
     graph, options = coarse(net.graph()), CascadeOptions()
@@ -150,7 +150,7 @@ def test_a_ring_that_is_too_short_is_named() -> None:
     assert f"must read what is there of tensor {tensor}" in sentence
 
 
-def test_a_tensor_that_is_read_must_be_in_a_memory() -> None:
+def test_run_network_names_missing_writes_and_missing_operations() -> None:
     graph = access_graph(two_convolutions())
     first, second = single_step(graph, 0), single_step(graph, 1)
     lost = [replace(first, retained=graph.operations[0].outputs), second]

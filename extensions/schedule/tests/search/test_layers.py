@@ -1,4 +1,4 @@
-"""Operations alone in tiles: the best ones are those of an enumeration, and cost what the simulator says."""
+"""Single operations in tiles: the best tilings are those of an enumeration, and cost what the simulator counts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ EXAMPLES = Path(__file__).parents[4] / "examples" / "schedules"
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(15))
-def test_the_best_tiles_of_a_layer_are_those_of_an_enumeration(seed: int) -> None:
+def test_the_best_tiling_of_a_layer_equals_an_enumeration(seed: int) -> None:
     assert differences(seed) == []
 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_the_closed_form_of_tiles_agrees_with_the_simulator(seed: int) -> None:
+def test_closed_form_costs_of_tilings_equal_the_simulation(seed: int) -> None:
     rng = random.Random(seed)
     graph, target = random_network(rng), draw_machine(rng)
     for v, row in enumerate(graph.operations):
@@ -90,7 +90,7 @@ def test_padding_by_an_operation_costs_the_same_as_padding_in_a_convolution(seed
 
 
 @pytest.mark.parametrize("value", [3, "an input"])
-def test_a_pad_that_no_convolution_can_do_stays(value: object) -> None:
+def test_a_pad_that_is_not_zero_is_not_merged_into_a_convolution(value: object) -> None:
     net = Network()
     padded = net.add_op("pad", [net.input(4, 4, 1)], (1, 6, 6, 1), pads=(0, 1, 1, 0, 0, 1, 1, 0), value=value)
     net.conv(padded, 1, pad=0)
@@ -99,7 +99,7 @@ def test_a_pad_that_no_convolution_can_do_stays(value: object) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_the_ways_of_layers_are_the_best_of_all(seed: int) -> None:
+def test_the_front_of_a_layer_includes_the_best_of_its_alternatives(seed: int) -> None:
     rng, net = random.Random(seed), Network()
     made = net.input(rng.randint(3, 8), rng.randint(3, 8), rng.randint(1, 4))
     for _ in range(rng.randint(1, 3)):
@@ -135,7 +135,7 @@ def test_the_ways_of_layers_are_the_best_of_all(seed: int) -> None:
     assert schedule_refuted(given, machine, "latency", answer.model_copy(update={"regions": regions})) is not None
 
 
-def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
+def test_a_dense_layer_over_many_pixels_is_tiled_along_channels() -> None:
     net = Network()
     net.add_dense(net.input(7, 7, 4), 64)
     target = draw_machine(random.Random(0)).with_capacity(1000)
@@ -161,7 +161,7 @@ def test_regions_move_less_than_operations_alone() -> None:
     assert best_of(graph, 6000, with_regions=True)[1] < best_of(graph, 6000, with_regions=False)[1]
 
 
-def test_a_first_pass_over_few_regions_gains_most_of_the_gain_of_all() -> None:
+def test_a_pass_over_few_regions_achieves_most_of_the_possible_gain() -> None:
     target = draw_machine(random.Random(1)).with_capacity(60_000)
     search = NetworkSearch(network_of(mobilenet_v2(0.35, 144)), target, "traffic")
     (_, most), (few, states), *_ = PASSES
@@ -170,11 +170,11 @@ def test_a_first_pass_over_few_regions_gains_most_of_the_gain_of_all() -> None:
     found = search.search_within(target.capacity, states=states)
     assert alone is not None
     assert found is not None
-    assert len(search._runs) < 2000  # with the regions of all ranges there are 4,000 and more
+    assert len(search._runs) < 2000  # the regions of all ranges would be more than 4,000
     assert found.traffic < 0.8 * alone.traffic
 
 
-def test_a_schedule_of_operations_alone_is_there_before_regions_are_looked_at() -> None:
+def test_a_schedule_of_single_operations_is_reported_before_regions_are_searched() -> None:
     noted, running = list[ScheduleAnswer](), Control(note=lambda answer: noted.append(answer))
     running.cancelled.set()
     target = draw_machine(random.Random(1)).with_capacity(6000)
@@ -192,7 +192,7 @@ def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
     assert found.traffic <= sum(greedy_figures(graph, v, target).traffic for v in range(5))
 
 
-def test_a_refusal_names_the_operation_that_needs_most() -> None:
+def test_a_too_small_capacity_is_refused_with_the_operation_that_needs_most() -> None:
     net = Network()
     net.pool(net.conv(net.input(8, 8, 64), 64, 3))
     with pytest.raises(ProblemError, match=r"capacity: must hold the \d+ bytes that operation 0 \(conv2d .*; got 100"):
@@ -200,7 +200,7 @@ def test_a_refusal_names_the_operation_that_needs_most() -> None:
 
 
 def dory_layer(rng: random.Random) -> dict[str, Any]:
-    """Return a layer as DORY writes it, with names of tensors."""
+    """Return a drawn layer in the JSON of DORY."""
     name, side, into = rng.choice(("Convolution", "FullyConnected", "Addition", "Pooling")), rng.randint(2, 5), 4
     kernel, made = (rng.choice((1, 3)), rng.randint(1, 6)) if name == "Convolution" else (1, into)
     kernel = 2 if name == "Pooling" else kernel
@@ -225,7 +225,7 @@ def dory_layer(rng: random.Random) -> dict[str, Any]:
 
 
 def three_memories(rng: random.Random) -> Target:
-    """Return a small machine of three memories, with separate rates for pools and sums."""
+    """Return a drawn machine with three memories, and with separate rates for pools and sums."""
     fields = draw_machine(rng).model_dump(mode="json")
     fast, slow = fields["memories"]
     fast["capacity"] = rng.choice((80, 200, 500))
@@ -238,7 +238,7 @@ def three_memories(rng: random.Random) -> Target:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(20))
-def test_a_layer_of_dory_in_three_memories_has_the_tiles_of_an_enumeration(seed: int) -> None:
+def test_the_best_tiling_of_a_dory_layer_in_three_memories_equals_an_enumeration(seed: int) -> None:
     rng = random.Random(seed)
     nodes, target = [dory_layer(rng)], three_memories(rng)
     graph = network_of(graph_of(nodes_of({"layers": nodes}) or []))
@@ -311,7 +311,7 @@ GAP8: dict[str, Any] = {
 }
 
 
-def test_a_file_of_hardware_of_dory_is_a_target() -> None:
+def test_a_dory_hardware_file_is_read_as_a_target() -> None:
     target = Target.model_validate(machine_of(GAP8))
     assert [memory.capacity for memory in target.memories] == [64000 - 3500 - 7 * 3400, 512000, None]
     assert [(link.bandwidth, link.latency) for link in target.links] == [(8, 10), (0.5, 100)]
