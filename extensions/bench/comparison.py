@@ -25,7 +25,7 @@ SHORTEST_S = 0.002
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, a sentence each; `compared` counts the instances x solvers that both files have."""
+    """The changes between two files, a sentence each; `compared` counts the instances x solvers of both files."""
 
     compared: int
     regressions: tuple[str, ...]

@@ -64,7 +64,7 @@ class Entry(WireValue):
 
     @property
     def status(self) -> EntryStatus:
-        """`proved` if a checker accepts the proof that nothing is better, `claimed` if a program says so, else `open`."""
+        """`proved` if a checker accepts the proof that none is better, `claimed` if a program says so, else `open`."""
         if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
             return "proved"
         return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"

@@ -32,7 +32,7 @@ constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sough
 constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
 constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
 constexpr choice::Effort kWindowEffort = {300, 8'000'000};
-constexpr Round kSmallRound = {1, {300, 100'000}};
+constexpr Round kSmallRound = {1, {100, 50'000}};
 constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
 
 using choice::kNowhere;
@@ -258,7 +258,7 @@ class Choosing {
     pool.fill(kAbsent);
     const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, random, {nullptr, 0}, {nullptr, 0}};
     const auto is_never_over = [] { return false; };
-    windows::Search search(allocator_, arena, spaces_, run, is_never_over);
+    windows::Search search(allocator_, arena, spaces_, run, is_never_over, true);
     if (arena.has_failed || search.has_too_many()) return;
     search.fill();
     take_placed(pool, offset);

@@ -57,13 +57,14 @@ struct WindowSearch {
 template <class IsOver>
 class Search {
  public:
-  // Nothing is to be read where the arena has failed.
-  Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver &is_over)
+  // Nothing is to be read where the arena has failed. Where it only fills, it has no beam, which takes the most memory.
+  Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver &is_over, bool only_fills = false)
       : allocator_(allocator),
         spaces_(spaces),
         run_(run),
         is_over_(is_over),
-        largest_(std::min(kLargest, spaces.size.size)),
+        largest_(only_fills ? 0 : std::min(kLargest, spaces.size.size)),
+        width_(only_fills ? 0 : kWidth),
         by_start_(arena.array<i64>(n())),
         by_end_(arena.array<i64>(n())),
         start_rank_(arena.array<i64>(n())),
@@ -80,14 +81,14 @@ class Search {
         mate_(arena.array<i64>(largest_)),
         last_(arena.array<i64>(largest_)),
         rest_(arena.array<i64>(largest_ + 1)),
-        states_(arena.array<State>(kWidth)),
-        next_(arena.array<State>(kWidth)),
+        states_(arena.array<State>(width_)),
+        next_(arena.array<State>(width_)),
         seen_(arena.array<u64>(kSlots)),
-        children_(arena.array<Child>(kWidth * p() * 2 * kGaps)),
+        children_(arena.array<Child>(width_ * p() * 2 * kGaps)),
         loose_walls_(arena.rows<Range>(p(), largest_)),
         loose_count_(arena.array<i64>(p())),
         wall_first_(arena.array<i64>(p() + 1)) {
-    for (Array<Place> *each : {&places_, &next_places_}) *each = arena.array<Place>(kWidth * largest_);
+    for (Array<Place> *each : {&places_, &next_places_}) *each = arena.array<Place>(width_ * largest_);
     if (arena.has_failed) return;
     order(arena);
     list_mates();
@@ -160,7 +161,7 @@ class Search {
   const Spaces &spaces_;
   const WindowSearch &run_;
   IsOver &is_over_;
-  const i64 largest_;
+  const i64 largest_, width_;
   Array<i64> by_start_, by_end_, start_rank_, end_rank_;
   Array<i64> place_;  // of each buffer in the window, from 1 on; 0: not there
   Array<double> lost_;
