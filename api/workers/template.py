@@ -97,7 +97,7 @@ class ForkedChild(ChildProcess):
         super().__init__(made)
         self._template = template
 
-    def _status(self) -> int | None:
+    def _exit_status(self) -> int | None:
         return self._template.status(self.pid)
 
 

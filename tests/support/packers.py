@@ -17,5 +17,5 @@ class PackerOfBlocks(Packer):
         super().__init__(instance, column([0]), glued)
         self.width, self.is_flat = width, is_flat
 
-    def _rules_of(self, q: int) -> PackRules:
-        return super()._rules_of(q)._replace(width=self.width, is_flat=self.is_flat)
+    def _pack_rules(self, q: int) -> PackRules:
+        return super()._pack_rules(q)._replace(width=self.width, is_flat=self.is_flat)

@@ -97,5 +97,5 @@ class PlainBodies(Bodies):
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
         """Yield the rules by which members of a body that must touch no common bank are separated by banks."""
         pool = self.instance.pools[self.q]
-        for j, taken in self._borders(members):
+        for j, taken in self._body_borders(members):
             yield Page(pool.bank, pool.bank_shift + int(self.distance[j]), taken)
