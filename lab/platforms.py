@@ -8,6 +8,7 @@ x86_64. A platform whose programs cannot run on this machine is named, with the 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -64,11 +65,11 @@ def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list
     dynamic = [] if "windows" in target else ["-dynamic", "-Wl,-rpath,$ORIGIN"]
     command = [*compiler, *dynamic, str(source), str(library), "-o", str(program)]
     subprocess.run(command, cwd=folder, check=True)
-    answers = []
+    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # wine says much about windows that it cannot open
     for problem in PROBLEMS:
         shutil.copy(problem, folder / "problem.csv")
         run = [*runner, str(program), "problem.csv"]
-        done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(run, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or done.stderr:
             raise SystemExit(f"{program.name} of {target}: {problem}: {done.stdout}{done.stderr}")
         answers.append(done.stdout.replace("\r", ""))
