@@ -118,7 +118,7 @@ class InputError(MemplanError):
         )
 
     @cached_property
-    def __notes__(self) -> list[str]:  # type: ignore[override]  # type: BaseException has a list here
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # a list of BaseException
         """The remedies for the broken rules; Python prints them below the error."""
         return self.ways
 

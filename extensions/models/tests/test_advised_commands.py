@@ -103,6 +103,7 @@ ELSEWHERE = {
     ("inputs", "plan"): "a table that is no graph: tests/support/mistakes.txt",
     ("model_solution", "convert"): "a program of another problem: tests/solvers/mip/test_model_solution.py",
     ("over_inputs", "plan"): "what in place saves: tests/support/mistakes.txt",
+    ("reading", "check"): "an option that changes an arena alone: tests/questions/test_option_matrix.py",
     ("running", "solvers"): "a solver that is not known: extensions/bench/tests/test_bench_results.py",
 }
 """Commands that texts name, which no case shows, with the reason."""

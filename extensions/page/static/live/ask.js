@@ -18,8 +18,6 @@ const JOBS = 30;
 const PLANS = ["Plan", "PlanAndProblem"];
 /** What a page asks for beyond the defaults, as it draws it. @type {Record<string, any>} */
 const DRAWN = { with_plan: true, with_plans: true, point: "all" };
-/** The options whose answers have plans; without one of them, `with_plans` says nothing and is refused. */
-const PLANNING = ["repairs", "better", "again"];
 
 /** The dialog of all questions. @param {{session: Session, again: import("./state.js").Again}} props */
 export function Ask({ session, again }) {
@@ -92,8 +90,7 @@ function Form({ question, jobs, session, again }) {
       }
       for (const { name, schema, value } of question.options) {
         const given = typeof options[name] === "string" ? options[name].trim() : options[name];
-        if (name === "with_plans" && !PLANNING.some((other) => options[other])) continue;
-        if (given === "" || given === value || textOf(given) === textOf(value)) continue;
+        if ((name === "with_plans" && !["repairs", "better", "again"].some((one) => options[one])) || given === "" || given === value || textOf(given) === textOf(value)) continue;
         request.options = { ...request.options, [name]: typeof given === "string" ? valueOf(schema, given) : given };
       }
       const source = sources[0][chosen[0].at];
