@@ -90,7 +90,7 @@ function Form({ question, jobs, session, again }) {
       }
       for (const { name, schema, value } of question.options) {
         const given = typeof options[name] === "string" ? options[name].trim() : options[name];
-        if ((name === "with_plans" && !["repairs", "better", "again"].some((one) => options[one])) || given === "" || given === value || textOf(given) === textOf(value)) continue;
+        if ((name === "with_plans" && !(options.repairs || options.better || options.again)) || given === "" || textOf(given) === textOf(value)) continue;
         request.options = { ...request.options, [name]: typeof given === "string" ? valueOf(schema, given) : given };
       }
       const source = sources[0][chosen[0].at];
