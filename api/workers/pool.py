@@ -25,6 +25,8 @@ _END_S = 0.15
 """The shorter time for a task with an interim answer, which then is the answer."""
 _NICE_FROM_S = 10.0
 """The seconds of a task from which its child lowers its priority; a shorter task could not wait for others."""
+_MOST_FORKS = 3
+"""The new children that may end at once before a task is refused; a fault in each would be forked without end."""
 _PART_OF_MEMORY = 0.9
 _LOG = logging.getLogger("memplan")
 
@@ -114,11 +116,14 @@ class ChildPool:
 
     def _take_child(self, what: str) -> ForkedChild:
         """Return an idle or a new child; raises UnavailableError if none starts or the pool is closed."""
-        while not self._is_closed:
+        n_forks = 0
+        while not self._is_closed and n_forks < _MOST_FORKS:
             with self._changing:
                 child = self._idle.pop() if self._idle else None
             try:
-                child = child or self._template.fork()
+                if child is None:
+                    n_forks += 1
+                    child = self._template.fork()
             except EOFError:
                 raise UnavailableError(f"{what}: a worker process did not start") from None
             with self._changing:
@@ -126,6 +131,8 @@ class ChildPool:
             if not child.has_ended():
                 return child
             self._return_child(child, is_well=False)
+        if n_forks == _MOST_FORKS:
+            raise UnavailableError(f"{what}: {n_forks} worker processes ended as soon as they were started")
         raise UnavailableError(f"{what}: was cancelled before there was an answer")
 
     def _return_child(self, child: ForkedChild, is_well: bool) -> None:

@@ -21,6 +21,7 @@ from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
+from memplan.api.workers.template import ForkedChild
 from memplan.planner.errors import FormatError, MemplanError, OptionError, TimeOverError
 from memplan.solvers.search.control import NEVER, Deadline
 from tests.support import works
@@ -169,6 +170,26 @@ def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
     for process in workers():
         process.kill()
     assert pool.run(task(works.remaining_s)) > 0
+
+
+def test_a_task_is_refused_if_each_new_child_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ChildPool(Settings())
+    fork, pids = made._template.fork, []
+
+    def fork_killed_child() -> ForkedChild:
+        child = fork()
+        child.kill()
+        child.wait()
+        pids.append(child.pid)
+        return child
+
+    monkeypatch.setattr(made._template, "fork", fork_killed_child)
+    try:
+        with pytest.raises(UnavailableError, match=r"^order: 3 worker processes ended as soon as they were started$"):
+            made.run(task(works.remaining_s))
+    finally:
+        made.close()
+    assert len(pids) == 3
 
 
 @pytest.mark.parametrize("asks", [True, False])
