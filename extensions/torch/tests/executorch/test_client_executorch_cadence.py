@@ -42,6 +42,8 @@ def config() -> Any:
 @pytest.fixture(scope="module")
 def stock(attention: Any, tokens: Any, config: Any) -> Any:
     """Return the program as Cadence's own planner plans it."""
+    import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # defines the operators of its constraints
+
     planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
     return compile_model(attention, tokens, planning)
 
