@@ -19,7 +19,7 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
-from memplan.planner.errors import FormatError, Location, excerpt
+from memplan.planner.errors import FormatError, Location, OptionError, excerpt
 from memplan.planner.foreign.imported import ViewFacts, plan_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -61,10 +61,24 @@ class _Family:
 
 
 class OperationsDraft:
-    """The only function of a program that is being built; statements are added to the innermost open block."""
+    """The only function of a program that is being built; statements are added to the innermost open block.
 
-    def __init__(self, name: str | None, results: Iterable[str], options: ModelOptions, alignment: int) -> None:
+    Scratch that the options state for an operator is a temporary of its operations, unless `plans_scratch` is False,
+    for a runtime that takes it from separate memory; `largest_scratch` is the most bytes of one operation.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        results: Iterable[str],
+        options: ModelOptions,
+        alignment: int,
+        *,
+        plans_scratch: bool = True,
+    ) -> None:
         self.name, self.options, self.alignment = name, options, alignment
+        self.largest_scratch = 0
+        self._plans_scratch = plans_scratch
         self.results = tuple(results)
         self._is_result = frozenset(self.results)
         self._values: dict[str, _Value] = {}
@@ -78,6 +92,8 @@ class OperationsDraft:
         self._facts: OperationFacts | None = None
         self._has_effects = False
         self._facts_of: dict[int, OperationFacts] = {}
+        self._names_with_scratch: set[str] = set()
+        self._operator_names: dict[str, None] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
         """Add a value of `size` bytes; `pool` is None for any pool."""
@@ -111,11 +127,30 @@ class OperationsDraft:
     def operation(
         self, op: str, inputs: Iterable[str], outputs: Iterable[str], temporaries: Iterable[str] = ()
     ) -> None:
-        """Add an operation with its inputs, outputs and temporaries."""
+        """Add an operation with its inputs, outputs and temporaries, and with the scratch that the options state."""
         row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
-        if scratch := tuple(temporaries):
+        if scratch := (*temporaries, *self._stated_scratch(op, row["outputs"])):
             row["temporaries"] = scratch
         self._add(row | {"has_effects": True} if self._has_effects else row)
+
+    def _stated_scratch(self, op: str, outputs: Sequence[str]) -> Iterator[str]:
+        """Declare the scratch that the options state for an operation, by an output or else by its operator's name."""
+        self._operator_names[op] = None
+        stated = self.options.scratch
+        if name := next((each for each in (*outputs, op) if each in stated), None):
+            self._names_with_scratch.add(name)
+            self.largest_scratch = max(self.largest_scratch, stated[name])
+            if stated[name] and self._plans_scratch:
+                scratch = f"#scratch/{len(self._values)}"
+                self.declare(scratch, stated[name])
+                yield scratch
+
+    def _require_scratch_names(self) -> None:
+        """Raise OptionError if the options state scratch for a name that no operation has."""
+        if other := next((name for name in self.options.scratch if name not in self._names_with_scratch), None):
+            some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
+            rule = f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}"
+            raise OptionError.from_rule("scratch", rule)
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view: as an alias if that is safe, else as an operation that copies."""
@@ -170,10 +205,12 @@ class OperationsDraft:
         own_peak: int | None = None,
         own_offsets: Mapping[str, int] | None = None,
     ) -> ImportedProgram:
-        """Return the program with the problem that it poses, with warnings and facts; raises OperationsError.
+        """Return the program with the problem that it poses, with warnings and facts.
 
-        `own_offsets` are the offsets that the file has for its values.
+        `own_offsets` are the offsets that the file has for its values. Raises OperationsError, and OptionError for
+        scratch of an operator that the program does not run.
         """
+        self._require_scratch_names()
         operations = self.operations()
         facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
         offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}

@@ -105,8 +105,9 @@ class ModelOptions(WireValue):
     )
     scratch: ByName = Field(
         default_factory=dict,
-        description="Set the bytes that the kernel of this operator needs while it runs, for TFLite models: of"
-        " all operators of that name, or of the one with that output, or number.",
+        description="Set the bytes that the kernel of this operator needs while it runs, for models of TFLite, ONNX, "
+        "ExecuTorch and StableHLO: of all operators of that name, or of the one with that output; for TFLite, also of "
+        "the one with that number.",
     )
     target: Name | None = Field(
         None,

@@ -14,7 +14,7 @@ instructions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -51,12 +51,16 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     program.run()
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
-    found = program.draft.make_program(_omission_findings(method, others), own_peak, program.planned_offsets())
-    return replace(found, beside=max((row.scratch or 0 for row in method.delegates), default=0))
+    findings = [*_omission_findings(method, others, options.scratch)]
+    if stated := program.draft.largest_scratch:
+        message = f"kernels take up to {stated:,} bytes of scratch, as stated, in addition to what is planned"
+        findings.append(Finding("stated-scratch", message))
+    found = program.draft.make_program(findings, own_peak, program.planned_offsets())
+    return replace(found, beside=max([stated, *(row.scratch or 0 for row in method.delegates)]))
 
 
-def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
-    """Yield findings about other methods and about working memory of delegates, which the problem omits."""
+def _omission_findings(method: Method, others: list[str], stated: Container[str]) -> Iterator[Finding]:
+    """Yield findings about other methods and working memory of delegates, unless stated, which the problem omits."""
     if others:
         message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
         yield Finding("other-methods", message)
@@ -64,7 +68,7 @@ def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
         if row.scratch:
             message = f"{row.name} takes {row.scratch:,} bytes of scratch beside what is planned, while it is called"
             yield Finding("delegate-scratch", message)
-    known = {row.name for row in method.delegates if row.scratch is not None}
+    known = {row.name for row in method.delegates if row.scratch is not None or row.name in stated}
     if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known:
         what = ", ".join(map(excerpt, sorted(names)[:MAX_LISTED]))
         yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
@@ -77,7 +81,8 @@ class _Program:
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
         results = dict.fromkeys(map(_id_of, filter(self._is_planned, method.tensors_of(method.outputs))))
-        self.draft = OperationsDraft(method.name or None, results, options, self.alignment)
+        # The runtime's kernels take scratch from an allocator of their own, which is reset after each instruction.
+        self.draft = OperationsDraft(method.name or None, results, options, self.alignment, plans_scratch=False)
         self.written: set[int] = set()
         rows = (row for chain in method.chains for row in chain)
         self.uses = Counter(value for row in rows for value in method.tensors_of(row.arguments))

@@ -30,7 +30,7 @@ SYSTEM = System(
             suffixes=(".onnx",),
             package="onnx",
             has_symbols=True,
-            options=frozenset({"views"}),
+            options=frozenset({"scratch", "views"}),
         ),
         FileReader(
             "onnxruntime-plan",

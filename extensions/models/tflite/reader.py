@@ -90,7 +90,8 @@ class _Program:
         self.options, self.alignment = options, options.alignment or ALIGNMENT
         main = model.subgraphs[0]
         self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
-        self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
+        counted = options.model_copy(update={"scratch": {}})  # the rules of TFLite Micro's kernels add the scratch
+        self.draft = OperationsDraft(None, self.given_back, counted, self.alignment)
         self.running: list[int] = []
         self.facts: dict[tuple[int, int], OperationFacts] = {}
         self.n_drawn = 0

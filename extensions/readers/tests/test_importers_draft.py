@@ -9,6 +9,7 @@ import pytest
 
 from memplan.extensions.networks.operations.statements import Operation
 from memplan.extensions.readers.draft import OperationsDraft
+from memplan.planner.errors import OptionError
 from memplan.planner.foreign.imported import ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.problem import Problem
@@ -106,3 +107,26 @@ def test_a_branch_writes_a_chosen_value_in_place_only_if_it_made_it() -> None:
         "others use it outside of the branch",
         "others use it outside of the branch",
     ]
+
+
+def test_stated_scratch_is_alive_while_its_operation_runs_and_unknown_names_are_refused() -> None:
+    def problem(**scratch: int) -> Problem:
+        draft = OperationsDraft("small", ("z",), ModelOptions(scratch=scratch), 16)
+        for name in "xyvz":
+            draft.declare(name, SIZE, "param" if name == "x" else "plain")
+        draft.operation("Conv", ["x"], ["y"])
+        draft.view("Reshape", "y", "v")
+        draft.operation("Conv", ["v"], ["z"])
+        return draft.make_program().problem
+
+    def scratch_rows(rows: Problem) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
+        return [(row.size, row.intervals) for row in rows.buffers if "#scratch" in str(row.id)]
+
+    assert [size for size, _ in scratch_rows(problem(Conv=100))] == [100, 100]
+    of_all, of_one = scratch_rows(problem(Conv=100, z=64)), scratch_rows(problem(z=64))
+    assert [size for size, _ in of_all] == [100, 64]
+    assert of_one == of_all[1:]
+    assert scratch_rows(problem(Conv=0)) == []
+    for name in ("Reshape", "Pool", "x"):
+        with pytest.raises(OptionError, match=rf"scratch: must be of operators that run \(Conv\), .* got \"{name}\""):
+            problem(**{name: 64})

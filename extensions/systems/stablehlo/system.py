@@ -23,7 +23,7 @@ SYSTEM = System(
             is_stablehlo,
             "memplan.extensions.systems.stablehlo.reader",
             has_symbols=True,
-            options=frozenset({"views"}),
+            options=frozenset({"scratch", "views"}),
         ),
     ),
 )

@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
 from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.planner.errors import FormatError, InputError
+from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
@@ -278,6 +278,21 @@ def test_a_budget_includes_the_scratch_of_ethos_u(
     file.write_bytes(program_of_ethos_u())
     assert main(["check", str(file), "--budget", budget]) == status
     assert "ExecuTorch's arena" in capsys.readouterr().err
+
+
+def test_stated_scratch_of_a_delegate_or_kernel_counts_in_addition_to_the_plan() -> None:
+    unknown = program_of_ethos_u(vela(cmd_data=b"command"))
+    for data, name in (
+        (unknown, "EthosUBackend"),
+        ((Path(__file__).parents[4] / "tests/models/split_cat.pte").read_bytes(), "aten::cat"),
+    ):
+        found = import_program(data, scratch={name: 4096})
+        assert found.beside == 4096
+        assert found.problem == import_program(data).problem
+        message = "kernels take up to 4,096 bytes of scratch, as stated, in addition to what is planned"
+        assert [(each.rule, each.message) for each in found.warnings] == [("stated-scratch", message)]
+    with pytest.raises(OptionError, match=r"scratch: must be of operators that run \(EthosUBackend\)"):
+        import_program(unknown, scratch={"CoreMLBackend": 4096})
 
 
 BROKEN = {

@@ -131,7 +131,9 @@ def test_given_scratch_is_planned_and_the_saving_reported() -> None:
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
-    with pytest.raises(OptionError, match="scratch: must be given for files of TensorFlow Lite only"):
+    with pytest.raises(
+        OptionError, match=r"scratch: must be given for files of ExecuTorch programs, ONNX, .* only, got one of cadence"
+    ):
         read_model(MEMORIES, None, options)
 
 
