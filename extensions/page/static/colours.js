@@ -41,6 +41,14 @@ export function colouring(plan, by, moved) {
   return kinds ? byName(plan, kinds) : null;
 }
 
+/** The part of all bytes that have a colour other than that of the rest. @param {PlanModel} plan @param {string} by */
+export function colouredPart(plan, by) {
+  const found = colouring(plan, by, null);
+  const rest = found?.legend.findIndex(({ ink }) => ink === REST);
+  const bytes = (/** @type {(i: number) => boolean} */ counts) => plan.size.reduce((sum, size, i) => sum + (counts(i) ? size : 0), 0);
+  return found ? bytes((i) => found.of[i] !== rest) / bytes(() => true) : 0;
+}
+
 /** The ink of a text on a colour: the one of more contrast. @param {Iterable<number>} rgb */
 export function inkOn([red, green, blue]) {
   return (0.21 * red ** 2 + 0.72 * green ** 2 + 0.07 * blue ** 2) / 255 ** 2 > 0.21 ? "#101010" : "#ffffff";

@@ -1,7 +1,7 @@
 // @ts-check
 // The view of one plan: picture, minimap, legend, and the panel beside them, tied together.
 
-import { COLOUR_BY } from "./colours.js";
+import { COLOUR_BY, colouredPart } from "./colours.js";
 import { fill, h, save } from "./dom.js";
 import { csvOf, saveDrawing, savePng, svgOf } from "./exporting.js";
 import { factsOf } from "./facts.js";
@@ -24,6 +24,8 @@ const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
 /** From so many on, a colour each says nothing: the colours tell layers, or sizes where no layers are known. */
 const MANY = 200;
+/** The least part of all bytes with colours of their own, from which on the colours of layers say something. */
+const TOLD = 0.5;
 /**
  * `verdict` asks for what is found of a plan, where a view has none yet.
  * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, questions?: any[], change?: (more: any) => Promise<any>,
@@ -63,7 +65,8 @@ export class PlanView {
     this.judged();
     this.lookAt(this.peakTime(this.nextPool()), false);
     const isMany = this.plan.models || this.plan.count >= MANY;
-    this.colourBy(isMany ? ["model", "group", "operation"].find((by) => this.knows(by)) ?? "size" : "buffer", false);
+    const tells = (/** @type {string} */ by) => this.knows(by) && colouredPart(this.plan, by) >= TOLD;
+    this.colourBy(isMany ? ["model", "group", "operation"].find(tells) ?? "size" : "buffer", false);
     this.restore();
     this.showLegend();
     this.picture.listeners.push(() => this.remember());

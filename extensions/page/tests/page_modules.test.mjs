@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../static/";
-const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
+const [{ repairText }, { colouredPart, colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
   { paragraphs }] = await Promise.all(
   ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
@@ -69,6 +69,7 @@ test("layers have colours by their bytes at the peak, and sizes by their areas",
   const wide = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, 16, 0, 2));
   const many = colouring(planned(wide, wide.map((_, k) => 16 * k)), "group", null).legend;
   assert.deepEqual([many.length, many[16].name, new Set(many.map(({ ink }) => ink)).size], [17, "4 others", 17]);
+  assert.equal(colouredPart(planned(wide, wide.map((_, k) => 16 * k)), "group"), 0.8);
   const sizes = colouring(plan, "size", null);
   assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "40960"]);
   assert.notEqual(sizes.of[0], sizes.of[39]);
