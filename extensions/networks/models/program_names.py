@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to its problem; none if the program is very long."""
+    """Return the names that a program gives to its problem; no names if the program has very many steps."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES
@@ -50,6 +50,7 @@ def _type_of(facts: TensorFacts | None) -> str:
 
 
 def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
+    """Return a buffer's role: the role stated by the file, else input, output or temporary."""
     function = operations.functions[operations.entry]
     if facts is not None and facts.role is not None:
         return "temporary" if facts.role == "activation" else facts.role
