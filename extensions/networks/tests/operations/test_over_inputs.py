@@ -69,7 +69,7 @@ def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() 
         # An input that is read later, by another operation or through a view, is not overwritten.
         ([("relu", ("x",), "a"), ("add", ("x", "a"), "y")], ["y"], {"y": "x"}),
         ([("reshape", ("x",), "v"), ("relu", ("x",), "a"), ("conv", ("v",), "y")], ["a", "y"], {"v": "x"}),
-        # An input that is a result is not overwritten, and neither is the input of an operation that is not element-wise.
+        # A result is not overwritten, and neither is an input of an operation that is not element-wise.
         ([("relu", ("x",), "a"), ("relu", ("a",), "y")], ["a", "y"], {"a": "x"}),
         ([("conv", ("x",), "y")], ["y"], {}),
         # A view of an output that overwrites its input is an alias of that input, too.
