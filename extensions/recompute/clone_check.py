@@ -47,7 +47,7 @@ def check_rewriting(
         if [tensors[t] for t in row.inputs] != list(graph.ops[v].inputs) or [tensors[t] for t in row.outputs] != list(
             graph.ops[v].outputs
         ):
-            raise OperationsError(f"ops[{k}]: must use the same tensors as operation {v}")
+            raise OperationsError(f"ops[{k}]: must use exactly the tensors that operation {v} uses")
         needs = [*row.inputs, *(t for t in row.outputs if tensors[t] in reads[v])]
         for t in needs:
             memory.read(f"ops[{k}]", t, reads[v][tensors[t]])

@@ -218,7 +218,7 @@ def test_check_rewriting_refuses_programs_that_compute_other_values() -> None:
     form = clone_graph(graph, recompute_answer(graph).points[-1].order)
     every = range(len(form.runs))
     check_rewriting(graph, form.graph, form.runs, form.tensors, every)
-    with pytest.raises(OperationsError, match="must use the same tensors as operation"):
+    with pytest.raises(OperationsError, match="must use exactly the tensors that operation"):
         check_rewriting(graph, form.graph, (1, *form.runs[1:]), form.tensors, every)
     everywhere_zero = ([0] * len(form.graph.size), [0] * len(form.graph.ops))
     with pytest.raises(OperationsError, match="must hold"):

@@ -169,7 +169,7 @@ def test_a_global_pool_before_a_later_reader_is_reported_as_a_barrier_with_its_l
     result = cascade(net.graph(), CascadeOptions(macs=1.0))
     (barrier,) = result.barriers
     assert (barrier.operation, barrier.kind) == (2, "global_average_pool")
-    assert barrier.reason == "is accumulated over all rows: a region ends with it"
+    assert barrier.reason == "is accumulated over all rows, so a region ends with it"
     assert barrier.bytes == 12 * 12 * 24 + 24
     assert barrier.bytes <= result.points[-1].peak
 
