@@ -1,1 +1,3 @@
-"""Latencies of regions on a target, whose memories, links and engine are simulated visit by visit."""
+"""Latencies of regions on a target, whose memories, links and engine are simulated one visit (loop iteration) at a
+time.
+"""

@@ -27,7 +27,7 @@ def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
     with pytest.raises(ProblemError) as refused:
         Target.model_validate(fields)
     assert refused.value.sentences == (
-        "memories[0].capacity: is required, but for the last memory",
+        "memories[0].capacity: is required for all but the last memory",
         "links: must be one between neighbouring memories, 1, got 0",
     )
 
