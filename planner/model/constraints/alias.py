@@ -23,4 +23,4 @@ def contradictions(problem: ProblemFields) -> Breaks:
             rule = f"must end inside {excerpt(name)} ({bytes_there} bytes), got an end at {end}"
             yield ("buffers", i, "alias_offset"), rule
     for i in cyclic_buffers({i: problem.index[name] for i, (name, _) in aliases.items()}):
-        yield ("buffers", i, "alias_of"), f"must not close a cycle of calls, got {excerpt(aliases[i][0])}"
+        yield ("buffers", i, "alias_of"), f"must not lead back to itself, got {excerpt(aliases[i][0])}"

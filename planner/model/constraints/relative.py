@@ -33,7 +33,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
         elif size[problem.root_of(name)] == 0:
             yield ("buffers", i, "relative", "to"), f"must be a buffer of some bytes, got {excerpt(name)}"
     for i in cyclic_buffers({i: problem.target(i)[0] for i in relatives}):
-        yield ("buffers", i, "relative", "to"), f"must not close a cycle of calls, got {excerpt(relatives[i][0])}"
+        yield ("buffers", i, "relative", "to"), f"must not lead back to itself, got {excerpt(relatives[i][0])}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:

@@ -33,9 +33,9 @@ def test_each_alias_in_a_cycle_is_named() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [tail, *ring]})
     assert rules(caught.value.sentences) == (
-        "buffers[1].alias_of: must not close a cycle of calls, got 1",
-        "buffers[2].alias_of: must not close a cycle of calls, got 2",
-        "buffers[3].alias_of: must not close a cycle of calls, got 0",
+        "buffers[1].alias_of: must not lead back to itself, got 1",
+        "buffers[2].alias_of: must not lead back to itself, got 2",
+        "buffers[3].alias_of: must not lead back to itself, got 0",
     )
 
 
@@ -82,9 +82,9 @@ def test_each_relative_buffer_in_a_cycle_is_named() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [tail, *ring, view]})
     assert caught.value.sentences == (
-        "buffers[1].relative.to: must not close a cycle of calls, got 1",
-        "buffers[2].relative.to: must not close a cycle of calls, got 2",
-        "buffers[3].relative.to: must not close a cycle of calls, got 0",
+        "buffers[1].relative.to: must not lead back to itself, got 1",
+        "buffers[2].relative.to: must not lead back to itself, got 2",
+        "buffers[3].relative.to: must not lead back to itself, got 0",
     )
 
 
@@ -92,7 +92,7 @@ def test_a_buffer_that_is_relative_to_its_own_alias_is_named() -> None:
     view = {"id": "view", "size": 1, "alias_of": "a"}
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"relative": {"to": "view", "offset": 0}}, view]})
-    assert caught.value.sentences == ('buffers[0].relative.to: must not close a cycle of calls, got "view"',)
+    assert caught.value.sentences == ('buffers[0].relative.to: must not lead back to itself, got "view"',)
 
 
 def test_entries_that_make_too_many_pairs_are_refused() -> None:
