@@ -226,8 +226,7 @@ class CascadeAnswer(AnswerOfFile):
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
     def add_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
-        """Return the answer with the problem and plan of every point, or with only the point at a position and its
-        plan.
+        """Return the answer with problem and plan of every point, or of only the point at a position.
 
         A negative position counts from the end. Raises OptionError for a position without a point.
         """

@@ -92,10 +92,7 @@ def _search_combinations(
     running: Control,
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
-    """Search each combination of the swept options.
-
-    Returns the answer with the lowest peak, to which the points of all combinations are added.
-    """
+    """Search each combination of the swept options; return the lowest answer with the points of all."""
     chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:

@@ -75,10 +75,7 @@ def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Write the model in the form with the smallest arena: in parts, or with its operations reordered.
-
-    The search for an order takes at most half as long as the search for cascades, or 1 s if that is longer.
-    """
+    """Write the model in the form with the smallest arena: in parts, or with its operations reordered."""
     if not answer.points:
         return None
     from memplan.extensions.cascade.writing import reordered_model, write_in_parts

@@ -50,10 +50,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in a file.
-
-    Raises InputError. For a file of another kind, the error names the command that reads it.
-    """
+    """Return the program in a file; raises InputError, which names the command that reads other files."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
@@ -129,10 +126,7 @@ def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
 
 
 def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph from which the problem was derived.
-
-    Returns None if there is no graph, or if the order of its operations is fixed.
-    """
+    """Return the graph from which the problem was derived; None without a graph, or if its order is fixed."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":

@@ -9,11 +9,10 @@ Behind = frozenset[int]
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, the operations after which it must not run again; None if it may run only once.
+    """Return, for each operation, the operations that a second run must precede; None if it may run only once.
 
-    A second run must find the inputs unchanged, and precede all operations that list the operation in `after`. An
-    operation may run only once if it writes no new tensor, has regions, is marked `once`, changes a tensor in place, or
-    writes a tensor that is later changed in place.
+    A second run must find its inputs unchanged. An operation may run only once if it writes no new tensor, has regions,
+    is marked `once`, changes a tensor in place, or writes a tensor that is later changed in place.
     """
     behind: list[set[int]] = [set() for _ in graph.ops]
     never: set[int] = set()

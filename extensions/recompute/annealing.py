@@ -16,9 +16,8 @@ from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
 """The initial temperatures of consecutive rounds, as fractions of an operation's average cost.
 
-A large graph has no time to cool down from high temperatures. A drop is a time in which a tensor is not kept. The first
-of every four rounds starts without drops, since greedy drops are mostly too many; the others start with the cheapest
-known drops.
+Large graphs have no time to cool down from high ones. The first of every four rounds starts without drops, as greedy
+drops are mostly too many; the other rounds start with the cheapest known drops.
 """
 _LARGE = 200
 """The number of operations above which a graph counts as large."""
@@ -27,10 +26,7 @@ _FIRST_STEPS, _SPLIT = 5_000, 8
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
 """The number of times that the steps per round are doubled."""
 _IDLE = 6
-"""The search ends after this many consecutive rounds without progress, if at least as many rounds preceded them.
-
-Progress is a cheaper program, or one closer to the budget. For a large graph, only rounds of full length count.
-"""
+"""The search ends after so many rounds without a better program; on large graphs, only full rounds count."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The fraction by which the peak should fall at a limited cost, and the minimum fraction that is tried."""
 _ENDED = 400
@@ -45,8 +41,7 @@ _NONE = 2**62
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    A drop is a time in which a tensor is not kept. Rounds have consecutive seeds after `seed`, which then is the seed
-    of the last round.
+    A drop is a time without a tensor. Rounds have consecutive seeds; after them, `seed` is the last one.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
@@ -110,8 +105,7 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets, up to the first that is at least `most`, starting from cheap programs of lower
-        peaks.
+        """Search within rising budgets up to the first of at least `most`, from cheap programs of lower peaks.
 
         Each budget gets an equal share of the work, independent of `most`.
         """

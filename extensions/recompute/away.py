@@ -123,17 +123,15 @@ class RemovalBounds:
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes needed while an operation runs, and running sums of bytes and costs of the removable
-        tensors.
-        """
+        """Return the bytes during an operation, and running sums of bytes and costs of removable tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return, for each operation, the bytes above a limit if no tensor that is needed later is removed during it."""
+        """Return, for each operation, the bytes above a limit if no tensor needed later is removed during it."""
         return [row.needed - limit for row in self._beside]
 
     def cost_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the recomputation cost of programs within a limit; None if no program is within it."""
+        """Return a lower bound on the recomputation cost within a limit; None if no program is within it."""
         return self.bound_and_operation(limit)[0]
 
     def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:

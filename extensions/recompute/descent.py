@@ -1,7 +1,6 @@
 """The descent: drops for lower and lower budgets, in a sequence that does not depend on the limit.
 
-A drop is a time in which a tensor is not kept. Drops found on the way to one limit are thus available for any other
-limit.
+Drops (times without a tensor) found on the way to one limit thus serve any other limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Engines for stage programs (integer programs of recomputation), each in a separate process.
 
-They report solutions, lower bounds and proofs of infeasibility. OR-Tools and highspy cannot be loaded into one process,
-and only killing a process enforces a time limit exactly.
+OR-Tools and highspy cannot share a process, and only killing a process enforces a time limit exactly.
 """
 
 from __future__ import annotations

@@ -31,10 +31,7 @@ from memplan.extensions.recompute.stays import Stays
 from memplan.solvers.search.control import Control, ignore_report
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
-"""The fractions of the time for the order without clones, and for the search of drops; plans get the rest.
-
-A clone is a repeated run of an operation, a drop a time in which a tensor is not kept.
-"""
+"""The fractions of the time for the order without repeated runs, and for the search of drops; plans get the rest."""
 _LARGE_ORDER_SHARE = 0.6
 """The fraction of the time for the order of a large graph, for which it gains more than recomputation."""
 _PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
@@ -138,13 +135,13 @@ class _Search:
         return points[0] if points else None
 
     def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Return the points found until the control ends the search; `first` is the point without clones, if planned."""
+        """Return the points found until the control ends the search; `first` is the planned point without clones."""
         if self._options.limit is not None and self.is_planned_first:
             return self._search_and_plan(self._options.limit, first, control)
         return self._search_then_plan(first, control)
 
     def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Plan each program of a large graph when it is found, as its plan determines the next target for live bytes."""
+        """Plan each program of a large graph when it is found, as its plan sets the next target."""
         first = first or self.first_point(control)
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)

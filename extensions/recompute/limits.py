@@ -20,17 +20,14 @@ from memplan.planner.errors import InputError
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the maximum number of programs planned to meet a limit, the fraction of the remaining time to
-search for each, and the margin below the limit that each further program adds.
-"""
+"""For large graphs: the maximum number of programs planned to meet a limit, the share of the time left to search for
+each, and the margin below the limit that each further program adds."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
-"""The states searched for each point without a limit, and the fraction of the remaining time for a point within a cost.
-"""
+"""The states searched for each point without a limit, and the share of the time left for a point within a cost."""
 _QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
-"""The seconds for a quick plan, the fraction of the remaining time for all quick plans, the number of programs planned
-for longer, and the fraction of the remaining time for each of them.
-"""
+"""The seconds for a quick plan, the share of the time left for all quick plans, the number of programs planned for
+longer, and the share of the time left for each of them."""
 _MOST_LOWER = 8
 """The maximum number of programs of lower live peaks to plan if the plans of others exceed the limit."""
 

@@ -19,10 +19,8 @@ from memplan.extensions.recompute.points import point_of_order, points_of
 from memplan.solvers.search.control import Control
 
 _SHARE, _TRIED = 0.8, 0.25
-"""The fraction of the time for the search for orders, and the fraction of that after which the search pauses.
-
-Plans get the rest of the time. The search pauses until the other search ends if it has found no lower order.
-"""
+"""The fraction of the time for the search for orders, and the fraction of that after which it waits for the other
+search to end if it has found no lower order. Plans get the rest of the time."""
 
 
 class _CallEnd(threading.Event):
@@ -138,12 +136,12 @@ class Ordering:
 
 
 class OrderBeside:
-    """A search for an order in parallel to another search; it ends the other by `control` once an order fits the limit."""
+    """A search for an order in parallel to another search, which `control` ends once an order fits the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:
-        """Return the point of the order once its plan fits the limit or the time is over, or None if there is no plan."""
+        """Return the point of the order once its plan fits the limit or time is over; None without a plan."""
         self._is_alone.set()
         return self._future.result()

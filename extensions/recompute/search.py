@@ -18,11 +18,8 @@ from memplan.solvers.search.control import Control
 _BATCH = 24
 """The number of changes that are tried together in one call."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
-"""Thresholds for making several drops together.
-
-Drops must be worth at least `_ALIKE` of the best one, unless an outdated value is more than `_STALE` times as high.
-Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes.
-"""
+"""Drops worth at least `_ALIKE` of the best one are made together, unless an outdated value is over `_STALE` times as
+high. Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes."""
 
 
 class DropSearch:
@@ -94,10 +91,7 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays of similar value together if that is effective, else only the first one.
-
-        Returns the new drops and the number of stays dropped.
-        """
+        """Drop stays of similar value together if effective, else the first; return drops and their number."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)

@@ -48,16 +48,11 @@ class Snapshots:
         return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program.
-
-        Its objective is the recomputation cost in units, from `at_least` to `at_most`.
-        """
+        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def repetitions(self) -> Iterator[tuple[int, int]]:
-        """Yield (operation, snapshot) for each operation that precedes a snapshot in every order and may run again
-        after it.
-        """
+        """Yield (operation, snapshot) for operations that may run again after a snapshot they always precede."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
@@ -98,9 +93,7 @@ class _Writer:
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add the columns and rows of a snapshot: its tensors fit in memory, and each was present before or is
-        recomputed.
-        """
+        """Add a snapshot's columns and rows: its tensors fit, and each was present before or is recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):

@@ -59,10 +59,7 @@ class Stages:
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program.
-
-        Its objective is the recomputation cost in units, from `at_least` to `at_most`.
-        """
+        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
@@ -191,9 +188,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _add_stage_rows(self) -> None:
-        """Add rows: an operation that runs again has run before, is still allowed to run, and finds its inputs in
-        memory.
-        """
+        """Add rows: an operation that runs again has run before, may run again, and finds its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -230,7 +225,7 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stay_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, without being written in between."""
+        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, and unwritten in between."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

@@ -41,10 +41,7 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
 
 
 def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
-    """Return a graph's table for the compiled searches.
-
-    Operations are numbered by their positions in `order`, or in the given order.
-    """
+    """Return a graph's table for the compiled searches; `order`, or the given order, numbers the operations."""
     order = range(len(graph.ops)) if order is None else order
     at = {v: k for k, v in enumerate(order)}
     kept = set(graph.kept)

@@ -59,9 +59,8 @@ class CheapestPrograms(NamedTuple):
 class Stays:
     """The stays of a graph's tensors in one valid order of its operations.
 
-    Stay s of tensor `tensor[s]` extends from the operation at position `begin[s]` of the order to the one at `end[s]`,
-    which is the number of operations for a last stay. Costs are divided by `cost_unit`, so that their sums do not
-    overflow.
+    Stay s of tensor `tensor[s]` extends from the operation at position `begin[s]` to the operation at `end[s]`, which
+    is the number of operations for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
@@ -92,7 +91,7 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def run(self, drops: Drops) -> list[int]:
-        """Return the operations in the order in which they run with the given drops; empty if there are too many runs."""
+        """Return the operations in the order in which they run with some drops; empty if there are too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
@@ -121,7 +120,7 @@ class Stays:
         return table
 
     def anneal(self, start: Drops, kept: CheapestPrograms, budget: int, effort: Effort) -> Drops:
-        """Change drops and order at random, and return the final drops; `kept` is updated with the cheapest programs."""
+        """Change drops and order at random; return the final drops, and update `kept` with the cheapest programs."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(
             budget=budget,

@@ -121,8 +121,7 @@ def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
 def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
     """Return True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
 
-    The variables (symbols, and atoms such as floors and maxima) are assumed to be independent, so that each may
-    increase separately.
+    Variables (symbols, floors and maxima) are assumed to be independent: each may grow separately.
     """
     for variable in sorted(names([polynomial])):
         atom = space.atoms.get(variable)

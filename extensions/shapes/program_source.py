@@ -88,7 +88,7 @@ _C = _Language(
 
 
 class _Writer:
-    """The writer of the generated function's lines: sizes with shared subexpressions, then the values of each program."""
+    """The writer of the generated function: sizes with shared subexpressions, then the values of each program."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language

@@ -71,9 +71,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The maximum number of values besides corners at which programs are verified (0.1 s for 700 buffers), and the minimum
-in total.
-"""
+"""The maximum values besides corners to verify (0.1 s for 700 buffers), and the minimum values in total."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",

@@ -108,9 +108,7 @@ def _problem_json(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the hash, name and number of buffers of a symbolic problem, or the hash of a model's file, for lists of
-    requests.
-    """
+    """Return the hash of a problem or model file, and a problem's name and size, for lists of requests."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})

@@ -110,7 +110,7 @@ def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
             size_text = excerpt(str(size) if size is not None else row.size)
             raise FormatError(
-                f"buffer {excerpt(str(row.id))}: {there}, its size or lifetime differs from {size_text} ({other.size} bytes)"
+                f"buffer {excerpt(str(row.id))}: {there}, its size or lifetime is not {size_text} ({other.size} bytes)"
             )
 
 

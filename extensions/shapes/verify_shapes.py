@@ -38,7 +38,7 @@ class SymbolicOffsets(Value):
 
 
 class ShapesFault(Answer):
-    """A rule that one or two buffers violate, with a value of the symbols at which they do, or null if none is known."""
+    """A rule that one or two buffers violate, with a value of the symbols at which they do; null if unknown."""
 
     rule: str
     buffers: tuple[str | int, ...]

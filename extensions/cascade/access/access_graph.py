@@ -69,40 +69,29 @@ def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
 
 
 def transposed_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the access map of a transposed convolution.
-
-    Tap k of input row r contributes to output row r * stride - before + k.
-    """
+    """Return the map of a transposed convolution: input row r, tap k adds to output row r * stride - before + k."""
     reach = (kernel - 1) * dilation
     return Window(1, stride, before - reach + stride - 1, before)
 
 
 def shift_window(offset: int, step: int = 1) -> Window:
-    """Return the access map in which output row y reads row offset + step * y.
-
-    It describes a slice, or with a negative offset a pad or concat.
-    """
+    """Return the map of a slice, pad or concat, in which output row y reads row offset + step * y."""
     return Window(step, 1, offset, offset)
 
 
 def resize_window(size: int, out: int) -> Window:
-    """Return the access map of a nearest-neighbour resize of `size` rows to `out`, which reads row floor(y * size /
-    out).
-    """
+    """Return the map of a nearest-neighbour resize of `size` rows to `out`: row floor(y * size / out) is read."""
     return Window(size, out, 0, 0)
 
 
 def nearest_centred(size: int, out: int) -> Window:
-    """Return the access map of a resize that reads the row nearest to (y + 1/2) * size / out - 1/2.
-
-    It is valid for either way of breaking ties.
-    """
+    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, however ties break."""
     # The window contains both rows of a tie, as (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down.
     return Window(2 * size, 2 * out, size - 1, size)
 
 
 def linear(size: int, out: int) -> Window:
-    """Return the access map of a linear resize of `size` rows to `out` with half-pixel centres, clamped at the borders."""
+    """Return the map of a linear resize of `size` rows to `out` with half-pixel centres, clamped at the borders."""
     return Window(2 * size, 2 * out, size - out, size + out)
 
 
@@ -287,17 +276,12 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def way(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and work bytes of a whole operation: by itself (0), or by its k-th alternative
-        (k).
-        """
+        """Return the multiplications and work bytes of a whole operation (0) or of its alternative `number`."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def choose_way(self, position: int, number: int) -> AccessGraph:
-        """Return the graph in which one operation is computed by alternative `number`; 0 is the operation itself.
-
-        Multiplications per pixel are rounded up.
-        """
+        """Return the graph with one operation computed by alternative `number`, 0 for the operation itself."""
         if not number:
             return self
         (macs, work), rows = self.way(position, number), list(self.operations)
@@ -325,10 +309,7 @@ def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation converted to a barrier, which runs as a whole for the given `reason`.
-
-    An operation that already is a barrier keeps its own reason.
-    """
+    """Return the operation as a barrier, which runs as a whole for `reason` or for an earlier reason."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -341,10 +322,7 @@ def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperatio
 
 
 def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
-    """Return the bytes of a pixel, with the number of channels rounded up to a multiple of `brick`.
-
-    Each channel has `element_bits` bits.
-    """
+    """Return the bytes of a pixel, whose channels (`element_bits` each) are padded to a multiple of `brick`."""
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 

@@ -97,7 +97,7 @@ class _GraphConversion:
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
     def _pixel_tensor(self, tensor: int) -> PixelTensor:
-        """Return a tensor as pixels; it is one single pixel if its rows and columns are unknown or contradict its size."""
+        """Return a tensor as pixels; a single pixel if its rows and columns are unknown or wrong for its size."""
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
         shape = self._shape_of(tensor)
@@ -124,7 +124,7 @@ class _GraphConversion:
             maps = access_of(facts)
             if len(maps.windows) < len(read):
                 raise UnknownAccess(
-                    f"reads {len(read)} tensors that are not weights, but only {len(maps.windows)} access maps are known"
+                    f"reads {len(read)} tensors that are no weights, but only {len(maps.windows)} access maps are known"
                 )
         except UnknownAccess as unknown:
             windows = [
@@ -216,8 +216,7 @@ def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) 
 
 
 def split_apart(graph: OperationGraph) -> OperationGraph:
-    """Return the graph in which each split is replaced by one slice for each of its outputs; tensors keep their
-    positions.
+    """Return the graph with each split replaced by a slice per output; tensors keep their positions.
 
     A graph without splits, or with operations ordered by `after`, is returned unchanged.
     """

@@ -268,9 +268,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size, given the shape with fewer rows and columns (`small`) and the one with fewer channels
-    (`large`).
-    """
+    """Return the block size from the shapes with fewer rows and columns (`small`) or fewer channels (`large`)."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):

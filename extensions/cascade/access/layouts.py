@@ -46,9 +46,7 @@ def layouts_of(graph: OperationGraph) -> list[str | None]:
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout after a transposition, or None if `axes` is not a permutation; output axis k is input axis
-    axes[k].
-    """
+    """Return the layout whose axis k is input axis axes[k]; None if `axes` is not a permutation."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
@@ -188,7 +186,7 @@ class _LayoutPropagation:
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Return a layout after a transposition or reshape (before it unless `is_forward`), or None if it is unknown."""
+        """Return the layout after a transposition or reshape, or before if not `is_forward`."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)

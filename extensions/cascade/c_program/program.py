@@ -26,10 +26,9 @@ _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """The writer of the C loops of a point; `called` lists the functions that they call, by operation and purpose.
+    """The writer of a point's C loops; `called` lists the called functions by operation and purpose.
 
-    Functions are numbered by the operations of the original graph, so that an operation that runs again calls the same
-    function.
+    Functions are numbered as in the original graph: an operation that runs again calls the same function.
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
@@ -151,7 +150,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return the C text that clears a region's sums, their address, and the text that converts them to the output."""
+        """Return C text that clears a region's sums, their address, and C text that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # The sums have a separate buffer if one is counted for them, else they share the output's buffer.
@@ -245,7 +244,7 @@ class StripedLoops:
 
 
 def function(prefix: str, v: int, what: str) -> str:
-    """Return the name of the C function of operation v that computes a part, or begins, adds to or ends sums (`what`)."""
+    """Return the name of operation v's C function that computes a part, or begins, adds to or ends sums (`what`)."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 

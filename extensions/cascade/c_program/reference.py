@@ -29,7 +29,7 @@ class Shapes(NamedTuple):
 
 
 def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
-    """Return the C source that defines the called functions by kernels, and the header that declares their constants."""
+    """Return the C source that defines the called functions by kernels, and the header with their constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]

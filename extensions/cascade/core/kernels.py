@@ -74,8 +74,7 @@ class RegionTrace(NamedTuple):
     """The output table of `follow_region`: the steps of one region of l operations, for one tile size.
 
     Operations are counted backwards from the last one, and edges from the last edge of operation j - 1. Ranges have a
-    slot for each operation, then one for each input that is delivered in pieces, in reverse order, with an entry for
-    each step.
+    slot for each operation, then one for each input that is delivered in pieces, in reverse order, each with all steps.
     """
 
     row_first: Rows  # (slots, steps)

@@ -245,7 +245,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that accumulates its input channels over the steps."""
+    """Return True if a region along channels ends with an operation that adds up its input channels by steps."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False

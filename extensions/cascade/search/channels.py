@@ -2,8 +2,7 @@
 
 Such a region may begin with an operation that mixes channels, which computes some of its channels in each step. It may
 also end with one, which adds the channels of each step to sums of the whole output. In between, each channel depends
-only on the same channel. The operations do no more work than layer by layer. Source: fused depthwise tiling (FDT, arXiv
-2303.17878).
+only on the same channel. No operation does more work than layer by layer. Source: FDT (arXiv 2303.17878).
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class _ChannelCut(NamedTuple):
-    """A cut of operations [first, j) into steps: `tile` has candidate numbers of channels per step, `steps` the numbers
-    of steps.
-    """
+    """A cut of operations [first, j): `tile` has the candidate channels per step, `steps` the numbers of steps."""
 
     first: int
     j: int

@@ -1,6 +1,4 @@
-"""Pareto fronts of chains (sequences) of regions, exact for the given regions: peak, multiplications, optionally
-traffic.
-"""
+"""Exact Pareto fronts of chains (sequences) of some regions: peak, multiplications, and optionally traffic."""
 
 from __future__ import annotations
 

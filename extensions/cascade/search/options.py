@@ -23,7 +23,7 @@ _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _sweep_values(value: object) -> object:
-    """Return the values of each swept option, parsed from texts NAME=VALUE,VALUE; other types are returned unchanged."""
+    """Return the values of each swept option, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value

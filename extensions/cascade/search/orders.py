@@ -41,17 +41,15 @@ def alternative_orders(
     """Yield graphs in other orders; none if the graph has only one order.
 
     `after` lists, for each operation, the operations that must precede it; it is empty if only tensors order
-    operations. The regions of chains with at most `most` multiplications are ordered; `streamed` tensors take no bytes
-    between them.
+    operations. Chains with at most `most` multiplications get orders; `streamed` tensors take no bytes between them.
     """
     graph, single = given.graph, _operation_graph(given.graph, after)
     if not _has_several_orders(single):
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
-    while (
-        not is_over() and (order := next(orders, None)) is not None
-    ):  # check the time first, as each search for an order takes long
+    # Check the time first, as each search for an order takes long.
+    while not is_over() and (order := next(orders, None)) is not None:
         if order not in seen:
             seen.add(order)
             yield reorder(graph, order)
@@ -77,9 +75,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the regions of the chain with the lowest peak, then orders of a few others that lower
-    their peaks.
-    """
+    """Yield the best order of the lowest chain's regions, then orders of a few others that lower their peaks."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):

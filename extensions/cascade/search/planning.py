@@ -23,9 +23,7 @@ POOLS_S = 1.0
 """The maximum time for planning one point in two memories, in seconds; it is short, as many choices are tried."""
 FRACTIONS = (2, 8)
 MOST_CHAINS = 12
-"""For two memories: the fractions of the fast one above which tensors are moved, and the maximum number of chains
-planned.
-"""
+"""The shares of the fast memory above which tensors move to the slow one; the maximum number of planned chains."""
 
 
 class Planning:
@@ -96,7 +94,7 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # Plan twice: with all fast memory, moved tensors may return to it; with the chain's peak, it stays minimal.
+                # Plan twice: with all fast memory, moved tensors may return; with the chain's peak, it stays minimal.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
@@ -148,9 +146,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the point with the lowest peak in the given order without rolling buffers, or None if the time is
-        over.
-        """
+        """Return the point with the lowest peak in this order without rolling buffers; None if out of time."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})

@@ -87,7 +87,6 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_of_original(graph: AccessGraph) -> int:
-    """Return the multiplications of the original graph, in which each operation runs once."""
     # Count each original operation once, as ratios compare with the given model.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
@@ -117,7 +116,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of placing all buffers; an output that slides starts at a fixed distance from its input."""
+        """Return the problem of placing all buffers; a sliding output starts at a fixed distance from its input."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":

@@ -57,8 +57,7 @@ def search_cascades(
 ) -> CascadeAnswer:
     """Return the answer for a graph; if the time ends before a plan layer by layer, it has no points.
 
-    Raises OptionError for a wrong option, OperationsError for a too large graph, and TimeOverError for an `AccessGraph`
-    without time.
+    Raises OptionError, OperationsError for a too large graph, or TimeOverError for an `AccessGraph` without time.
     """
     given = _unsearched_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:

@@ -131,7 +131,7 @@ class RegionSteps:
         return self.graph.operations[v].role == "sum"
 
     def _input_pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return the inputs delivered in pieces, each with its slot of ranges and its first edge counted from the end."""
+        """Return the inputs delivered in pieces, each with its slot and its first edge from the end."""
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):

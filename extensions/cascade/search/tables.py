@@ -30,8 +30,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
-"""The maximum number of rows by which a region starts early, so that its first step need not compute all border rows.
-"""
+"""The maximum number of rows by which a region starts early to avoid computing all border rows at once."""
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
@@ -107,8 +106,7 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
     """Return, for each region, an estimate of the bytes of `elsewhere` tensors that it reads and writes.
 
-    Each operation that reads a tensor counts once, times the ratio of the region's multiplications to those layer by
-    layer.
+    Each reading operation counts once, times the region's multiplications divided by those layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -135,10 +133,9 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph, in descending order of bytes; `layers` has a row for each operation run as a
-    whole.
+    """Return the barriers of a graph by descending bytes; `layers` has a row for each operation run as a whole.
 
-    A `sum` counts as a barrier as well if later operations read its output, since it may only end a region.
+    A `sum` is a barrier as well if later operations read its output, since it may only end a region.
     """
     barriers = []
     for v, row in enumerate(graph.operations):

@@ -1,3 +1,1 @@
-"""Latencies of regions on a target, whose memories, links and engine are simulated one visit (loop iteration) at a
-time.
-"""
+"""Latencies of regions on a target, whose memories, links and engine are simulated for each visit (iteration)."""

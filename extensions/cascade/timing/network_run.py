@@ -2,8 +2,7 @@
 
 A tensor in `far`, the last of three memories, passes over both links, through a slot of the second memory, while other
 bytes are transferred and the engine works. `far` has numbers of tensors; -1 - v denotes the constants of operation v.
-The simulation recounts the figures that searches and plans claim, and shares only access maps, regions and targets with
-them.
+The simulation recounts the figures of searches and plans, and shares only access maps, regions and targets with them.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ def run_network(
     """Run the steps of a network in order; return their figures, and a sentence for each violated rule.
 
     Inputs and outputs of the network are in the slow memory. A visit takes the longer of its arithmetic, in native
-    tiles of pixels, and its transfers. Each loaded or stored tensor has one slot, or several if the slot is filled
-    repeatedly.
+    tiles of pixels, and its transfers. Each loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -300,7 +298,6 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the positions of a range of pixels in a ring buffer, and the numbers of these pixels."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
@@ -319,7 +316,6 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
 
 
 def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return the input ranges that some output ranges read."""
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 

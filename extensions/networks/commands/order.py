@@ -55,24 +55,18 @@ def load_writing(given: Mapping[str, Any]) -> None:
 
 
 def refuse_no_model(call: Call) -> None:
-    """Raise OptionError before the search if a model is to be written but cannot be.
-
-    The input must be a model file of the same format as the output.
-    """
+    """Raise OptionError before the search if the output is a model of another format than the input."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
         if call.reader.imported is None:
-            raise OptionError(
-                f"output: must not be a model, got {excerpt(path)}: the input is a graph or a program, not a model file"
-            )
+            raise OptionError(f"output: must not be a model, got {excerpt(path)}: the input is none")
         from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
 
 
 def _certificate(call: Call, answer: Any) -> bytes | None:
-    """Return the certificate's bytes; without a certificate, report the reason and return None."""
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:
         call.said.append(f"no certificate: {certificate.reason}")
@@ -105,10 +99,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Return the bytes of the converted model, or None if it is not better; report its messages.
-
-    Without bytes, the exit status is 1.
-    """
+    """Return the bytes of a better model, else None with exit status 1; report the messages of both."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

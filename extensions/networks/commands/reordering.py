@@ -33,10 +33,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
-    """Reorder the operations of the input file; return the resulting problem, and a plan as its warm start.
-
-    The warm start is omitted if pins or reserved ranges change the problem.
-    """
+    """Reorder the operations of the input file; return the resulting problem and a plan as its warm start."""
     reader, path = call.reader, str(call.files["problem"])
     with prefix_file_name(path):
         model = reorder(reader.data, path, control.begin(call.options).child(_SHARE), reader.options)

@@ -31,10 +31,7 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call; return the index of each of its variables by buffer name.
-
-        `bound` maps the function's parameters and results to variables of the caller, which the call shares.
-        """
+        """Begin a call; return its variables by buffer name. `bound` has the variables shared with the caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
             self._bind_formal(path, function.declarations[formal], variable)
@@ -83,7 +80,6 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Bind a formal parameter or result to a variable, which must then meet both alignments and pool lists."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

@@ -46,9 +46,8 @@ def analyse(
 ) -> Analysis:
     """Return the problem of placing a program's buffers, and facts about the program; no plan is computed.
 
-    Lifetimes are by usage, with nested temporaries, unless `reading` differs. Raises OperationsError for too many steps
-    or buffers, and for uses outside of scopes. Raises TimeOverError if there are many buffers and `is_over` returns
-    True.
+    Raises OperationsError for too many steps or buffers, and for uses outside of scopes. Raises TimeOverError if there
+    are many buffers and `is_over` returns True.
     """
 
     def heed(reached: str) -> None:
@@ -179,7 +178,6 @@ def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way:
 def _live_byte_changes(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> defaultdict[int, int]:
-    """Return, for each time, the bytes of buffers that become alive minus the bytes of buffers that die."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -190,7 +188,6 @@ def _live_byte_changes(
 
 
 def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
-    """Return the live peak, the time and statement that reach it, and the bytes that some operation needs alone."""
     needed: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         for stretch in {use.stretch for use in span.uses if not use.is_about_scope}:
@@ -209,10 +206,7 @@ def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading.
-
-    The reading by usage with nested temporaries comes first, as its peak is least.
-    """
+    """Yield the live peak of each reading; the first reading has the least peak (by usage, nested temporaries)."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -223,7 +217,6 @@ def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> I
 def _function_facts(
     operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
 ) -> Iterator[FunctionFacts]:
-    """Yield each function's number of calls, its temporaries, and their live peak in its first call."""
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
     own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]
@@ -268,7 +261,6 @@ def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[
 
 
 def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
-    """Yield the names of temporaries that are written but never read."""
     for span in alive:
         row = timeline.variables[span.variable]
         actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
@@ -293,7 +285,6 @@ def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]
 
 
 def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
-    """Yield the points after which a program that allocates dynamically may free each temporary."""
     for span in alive:
         row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:

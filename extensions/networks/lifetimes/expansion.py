@@ -49,9 +49,8 @@ def expand(
 ) -> ProgramTimeline:
     """Return the timeline of a function (by default the program's entry) and of all functions that it calls.
 
-    With `workspaces` by function, a call is a single step, which needs the function's workspaces and its arguments.
-    Raises OperationsError for more than `most` statements and buffers, and for arguments that do not match their
-    parameters.
+    With `workspaces` by function, a call is a single step that needs them and its arguments. Raises OperationsError
+    for more than `most` statements and buffers, and for arguments that do not match their parameters.
     """
     name = function or operations.entry
     if workspaces is None:
@@ -186,7 +185,6 @@ class _Expansion:
         return StatementBlock(start, self.now, first, len(self.stretches), depth, tuple(parts))
 
     def _lay_out_operation(self, at: _Place, k: int, statement: Operation) -> int:
-        """Add an operation's stretch with its reads, writes and temporaries; return the index of the stretch."""
         index = self._begin_stretch(at, k, statement.op)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action)
@@ -201,7 +199,6 @@ class _Expansion:
             self.calls.mark(at.names[name], held, "hold")
 
     def _lay_out_call(self, at: _Place, k: int, statement: Call) -> Laid[None]:
-        """Lay out a call: the body of its function, or a single step if functions have workspaces."""
         index = self._begin_stretch(at, k, statement.call)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action, is_passed=self.workspaces is None)
@@ -222,7 +219,6 @@ class _Expansion:
         self.calls.end(activation)
 
     def _lay_out_branches(self, at: _Place, k: int, statement: Branches) -> Laid[None]:
-        """Lay out the branches of a choice one after another, after a step that reads the inputs of the choice."""
         if statement.inputs:
             index = self._begin_stretch(at, k, "branches")
             for name in statement.inputs:
@@ -249,10 +245,7 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Begin the stretch of a statement and return its index.
-
-        The stretch ends at `end` if that is given, else when `_end_stretch` is called.
-        """
+        """Begin the stretch of a statement; return its index. It ends at `end`, or by `_end_stretch`."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1

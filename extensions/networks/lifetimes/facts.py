@@ -28,8 +28,7 @@ class Event:
 class InsertFree:
     """The earliest point after which a program that allocates dynamically may free a buffer.
 
-    The point is after the statement at `path`, or at the start of the branch (or program) there. Each control path has
-    one such point.
+    It is after the statement at `path`, or at the start of this branch or program; each control path has one.
     """
 
     buffer: str

@@ -48,9 +48,7 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The two options that determine lifetimes, `liveness` and `temporaries`, without the choice of planned
-        buffers.
-        """
+        """The two options that determine lifetimes, `liveness` and `temporaries`."""
         return self.liveness, self.temporaries
 
 
@@ -168,7 +166,6 @@ class _Walk:
         return held
 
     def _states_after_use(self, use: Use, held: Held) -> Held:
-        """Return the possible states after one action; raises OperationsError if the action is not allowed."""
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:

@@ -1,8 +1,7 @@
 """Shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
 
-A check of overlaps relies on the lifetimes, so it cannot find a wrong lifetime. Shadow execution ignores lifetimes. It
-tracks the values that memory may contain and which of them are overwritten, over all paths and any number of loop
-iterations at once.
+Unlike a check of overlaps, it ignores lifetimes, so it finds wrong ones. It tracks the values that memory may contain
+and which of them are overwritten, over all paths and any number of loop iterations at once.
 """
 
 from __future__ import annotations
@@ -37,10 +36,9 @@ _FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
 
 @dataclass(frozen=True)
 class Clobber:
-    """A buffer whose content is overwritten before the statement at `path` needs it, on some path to that statement.
+    """A buffer that the statement at `path` needs after its content is overwritten on some path.
 
-    The statement at `overwritten_at` wrote the buffer `by`. `bytes` is the half-open range of the pool that both
-    buffers contain.
+    The statement at `overwritten_at` wrote the buffer `by`. `bytes` is the half-open range in both buffers.
     """
 
     buffer: str
@@ -206,7 +204,6 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece of the variable may have been overwritten."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -214,11 +211,7 @@ class _Execution:
     def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable, and mark other pieces at its addresses as lost.
-
-        Its pieces that overlap a piece in `written`, written in this same step, are added to `shared`: their content is
-        unreliable.
-        """
+        """Write a variable; its bytes already in `written` become unreliable and are added to `shared`."""
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
             for other in np.flatnonzero(memory.written & self._overlapping_pieces(piece)).tolist():

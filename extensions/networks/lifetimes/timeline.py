@@ -60,10 +60,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class Variable:
-    """A buffer of one activation (a call), with its bytes and its marks in program order.
-
-    An alias is inside the variable `root`.
-    """
+    """A buffer of one activation (call), with its bytes and its marks in program order; an alias is inside `root`."""
 
     id: str
     size: int

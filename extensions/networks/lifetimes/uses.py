@@ -2,8 +2,7 @@
 
 A step belongs to the lifetime if some path to it, including itself, has used the variable, and some path from there
 uses it. If each iteration of a loop writes a variable before reading it, and the variable is not used before or after
-the loop, then its lifetime begins anew in each iteration. Any other variable used in a loop is alive for the whole
-loop.
+the loop, then it begins anew in each iteration. Any other variable used in a loop is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a variable and its aliases in program order; `passed` includes the actions of calls
-    themselves.
+    """Return the uses of a variable and its aliases in program order; `passed` includes calls themselves.
 
     A write to an alias that is smaller than the variable counts as a write of a part.
     """
@@ -151,7 +149,7 @@ class Lifetime:
 
 
 def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
-    """Return a variable's lifetime, given its uses in program order; `activation` is the call that owns the variable."""
+    """Return a variable's lifetime from its uses in program order; `activation` is the call that owns it."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
     walk = _Walk(timeline, uses, born_at)

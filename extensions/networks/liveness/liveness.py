@@ -88,7 +88,7 @@ def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPe
 
 
 def _rebase_pools(problem: Problem) -> Problem:
-    """Return the problem with all pools at address 0 and without reserved ranges, as a workspace may have any address."""
+    """Return the problem with all pools at address 0 and no reserved ranges, as a workspace has any address."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 

@@ -47,17 +47,14 @@ def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
     """Return storages for the buffers of the entry function, which must be a plain list of operations.
 
     A storage is reused for tensors between 1/`match_range` and `match_range` times its size; 0 disables reuse. Params,
-    constants and persistent buffers have separate storages, which are never reused. Raises OperationsError for a body
-    with other statements.
+    constants and persistent buffers have separate storages. Raises OperationsError for other statements.
     """
     function = operations.functions[operations.entry]
     ops = [op for op in function.body if isinstance(op, Operation)]
     for k, statement in enumerate(function.body):
         if not isinstance(statement, Operation | Alloc | Free) or (isinstance(statement, Operation) and statement.body):
             where = path_of(("functions", operations.entry, "body", k))
-            raise OperationsError(
-                f"{where}: must be an operation without a body, as Relay's planner supports no other statements"
-            )
+            raise OperationsError(f"{where}: must be an operation without a body, as Relay's planner requires")
     allocator = _Allocator(function, ops, match_range)
     at = {name: allocator.at[root] for name, root in allocator.root.items() if root in allocator.at}
     fields = {name: function.fields_of(name) for name in (*function.declarations, *function.tuples)}
@@ -135,7 +132,6 @@ class _Allocator:
             self._release_if_unused(self.at[self.root[name]])
 
     def _assign_storage(self, name: str, may_take: bool = True) -> None:
-        """Assign a free storage to a buffer if `may_take` and one fits, else a new storage."""
         root = self.root[name]
         row = self.function.declarations[root]
         sides = _texture_sides(row) if _is_texture(row) else (row.bytes, 1)
@@ -154,7 +150,6 @@ class _Allocator:
             self._free_like(storage.row).put(storage.token)
 
     def _free_like(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
-        """Return the free storages that may be reused for a buffer: those of its pools, and for textures of its type."""
         return self._textures[row.pools, row.dtype] if _is_texture(row) else self._free[row.pools]
 
 

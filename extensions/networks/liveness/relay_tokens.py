@@ -2,8 +2,7 @@
 
 Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D), before v0.9 part
 of graph_plan_memory.cc, first in pull request 2120. A token is one storage; all its buffers begin at its start. All
-storages in one object here belong to one device, and all textures to one scope and element type, as storages of
-different kinds never mix.
+storages here belong to one device, and all textures to one scope and element type, as different kinds never mix.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ def _type_of(facts: TensorFacts | None) -> str:
 
 
 def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
-    """Return a buffer's role: the role stated by the file, else input, output or temporary."""
     function = operations.functions[operations.entry]
     if facts is not None and facts.role is not None:
         return "temporary" if facts.role == "activation" else facts.role

@@ -47,8 +47,6 @@ def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> Reo
     system = system_of(detect(data, name))
     if system is None or system.reorders is None:
         names = ", ".join(each.name for each in systems() if each.reorders)
-        raise FormatError(
-            f"must be of a format that allows reordering ({names}), got {system.name if system else 'none'}"
-        )
+        raise FormatError(f"must be of a format with a free order ({names}), got {system.name if system else 'none'}")
     written: ReorderedFile = import_object(system.reorders)(data, orders_in_file(graph))
     return written

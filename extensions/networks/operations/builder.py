@@ -49,7 +49,7 @@ class FunctionBuilder:
         return str(self.row["constants"][-1])
 
     def emit(self, op: str, *inputs: str, temporaries: Iterable[int] = (), **row: Any) -> str:
-        """Add an operation that writes a new buffer, and return that buffer's name; `temporaries` are sizes in bytes."""
+        """Add an operation that writes a new buffer, and return its name; `temporaries` are sizes in bytes."""
         result = self.buffer(op, **row)
         self.run(op, *inputs, into=(result,), temporaries=temporaries)
         return result

@@ -39,10 +39,7 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return the number of filter elements used for one output element.
-
-    The output channels may be the first or the last axis of the filter.
-    """
+    """Return the filter elements per output element; output channels may be the filter's first or last axis."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 

@@ -46,7 +46,7 @@ class DrawnProgram:
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: a single statement, or adjacent ones with the same facts in the file."""
+        """Yield the statements of each operation: one, or several adjacent ones with the same facts in the file."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -99,10 +99,7 @@ class GraphDraft:
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph of all operations; raises OperationsError.
-
-        `state_of_calls` is the size in bytes of one more kept tensor, for the persistent buffers of called functions.
-        """
+        """Return the graph; `state_of_calls` are the bytes of called functions' state. Raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -168,7 +165,6 @@ class GraphDraft:
         )
 
     def _exists(self, root: str) -> bool:
-        """Return True if a buffer exists before the current operation, or is resident."""
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
@@ -219,7 +215,6 @@ class GraphDraft:
     def _new_region(
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
     ) -> tuple[Region, int]:
-        """Return the region of a body and its peak in bytes; raises OperationsError above MAX_DEPTH levels."""
         program = self.program
         facts = program.facts.operations.get(self.drawing)
         program.depth += 1
@@ -290,10 +285,7 @@ class GraphDraft:
     def _fact_fields(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the fields of an operation other than its tensors, work and regions.
-
-        Operations with effects, or without outputs, stay in their given order.
-        """
+        """Return the fields of an operation other than its tensors, work and regions."""
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
         self._count_operations(1)

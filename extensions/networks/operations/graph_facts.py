@@ -31,7 +31,6 @@ Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
 
 
 def _validate_attribute(value: object) -> object:
-    """Validate the value of an attribute; a list of numbers becomes a tuple."""
     values = tuple_from_list(value)
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
@@ -55,10 +54,7 @@ Attributes: TypeAlias = Mapping[Name, Attribute]
 
 
 def bits_of(dtype: str) -> int | None:
-    """Return the number of bits of an element of a type, including all lanes.
-
-    A bool has 8 bits. Returns None for an unknown type.
-    """
+    """Return the bits of an element of a type with all lanes: 8 for a bool, None for an unknown type."""
     match = _DTYPE.fullmatch(dtype)
     if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
         return None

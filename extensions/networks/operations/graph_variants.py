@@ -42,10 +42,7 @@ def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Op
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
-    """Return the number of a tensor, given its name (with or without its function) or its number as text.
-
-    Raises OptionError unless exactly one tensor matches.
-    """
+    """Return the number of the only tensor with this name or number; raises OptionError for none or several."""
     named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
     named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
     number = name.removeprefix("tensor_")
@@ -86,14 +83,13 @@ def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collec
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # An operation that reads an input twice, e.g. as a broadcast view, is excluded: it may read overwritten elements.
+        # Exclude operations that read an input twice, e.g. as a broadcast view: they may read overwritten elements.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
         if is_free and _comparable_form(graph, tensor) == _comparable_form(graph, made):
             yield 0, j
 
 
 def _comparable_form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
-    """Return a tensor's size, shape and element bits, which must be equal for overwriting."""
     if not graph.tensors:
         return graph.size[tensor], None, None
     facts = graph.tensors[tensor]

@@ -42,10 +42,7 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNa
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""The maximum number of buffers named by a function's statements, and of buffers in a tuple.
-
-Nested tuples would otherwise grow exponentially.
-"""
+"""The maximum buffers named in a function, and in one tuple, as nested tuples grow exponentially."""
 
 
 class DeclaredBuffer(WireValue):
@@ -251,7 +248,7 @@ class Operations(WireValue):
         ):
             if len(formals) != len(actuals):
                 what = "params" if field == "inputs" else "results"
-                rule = f"must have as many names as the {what} of {excerpt(call.call)} ({len(formals)}), got {len(actuals)}"
+                rule = f"must have as many as the {what} of {excerpt(call.call)} ({len(formals)}), got {len(actuals)}"
                 yield (*where, field), rule
             for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
                 wanted = callee.declarations[formal]
@@ -262,7 +259,7 @@ class Operations(WireValue):
                     rule = f"must not be bound to an alias or a persistent buffer of {excerpt(call.call)}"
                     yield (*where, field, k), f"{rule}, got {excerpt(formal)}"
                 elif actual in caller.declarations and caller.declarations[actual].bytes < wanted.bytes:
-                    rule = f"must have at least the bytes that {excerpt(call.call)} needs for {excerpt(formal)} ({wanted.bytes})"
+                    rule = f"must have the bytes that {excerpt(call.call)} needs for {excerpt(formal)} ({wanted.bytes})"
                     yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
     def _cycles(self) -> list[Break]:

@@ -94,10 +94,7 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes of an operation's inputs and outputs plus its work.
-
-    This is a lower bound on the live bytes while it runs, in every order.
-    """
+    """Return the bytes of an operation's inputs, outputs and work, a lower bound on live bytes while it runs."""
     row = graph.ops[operation]
     own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))

@@ -100,7 +100,6 @@ class FunctionUses:
         )
 
     def _changed_inputs(self, call: Call) -> list[str]:
-        """Return the inputs of a call that the called function writes."""
         formals = self.program.functions[call.call].params
         return [
             actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]

@@ -1,7 +1,6 @@
 """The statements in a function's body, in the wire format `operations`.
 
-The kind of a statement is determined by the field that only this kind has: `op`, `call`, `branches`, `loop`, `alloc` or
-`free`.
+The kind of a statement follows from its field `op`, `call`, `branches`, `loop`, `alloc` or `free`.
 """
 
 from __future__ import annotations

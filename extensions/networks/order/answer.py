@@ -37,10 +37,7 @@ class StateWitness:
 
 @dataclass(frozen=True)
 class CutWitness:
-    """A witness of the lower bound: the live bytes while `operation` runs after exactly the operations in `done`.
-
-    In no other state in which it can run are fewer bytes alive.
-    """
+    """The lower bound: live bytes while `operation` runs after exactly `done`, the minimum over all its states."""
 
     operation: int
     done: tuple[int, ...]
@@ -90,11 +87,10 @@ class RecomputedPoint(Answer):
     """A program in which the operations in `clones` run more than once; `order` lists all runs.
 
     `peak` is the peak of the plan, `live_peak` the maximum of the live bytes. `lower_bound` holds for these clones in
-    any order. Every program with such a peak costs at least `extra_cost_lower_bound` more than one run of each
-    operation. If a single operation proves this by the tensors that must be absent while it runs, it is
-    `bound_operation`. Each reader uses the value that was computed last. With a link, `steps` has the times of all runs
-    and transfers, the extra cost is the waiting time, and the bound on the peak holds for all programs. `placed` has
-    the plan; `planned` has it if it was requested.
+    any order. Every such peak costs at least `extra_cost_lower_bound` more than one run of each operation. If a single
+    operation proves this by the tensors that must be absent while it runs, it is `bound_operation`. Each reader uses
+    the value that was computed last. With a link, `steps` has the times of all runs and transfers, the extra cost is
+    the waiting time, and the bound holds for all programs. `placed` has the plan, `planned` if requested.
     """
 
     peak: int

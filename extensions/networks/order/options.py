@@ -42,10 +42,7 @@ Part = Annotated[float, BeforeValidator(_parse_share), Field(ge=0, allow_inf_nan
 
 
 def _parse_limit(value: object) -> object:
-    """Return the number of bytes in a text such as 64KiB.
-
-    Numbers, and shares of the given peak such as 80%, are returned unchanged.
-    """
+    """Return the bytes in a text such as 64KiB; numbers and shares such as 80% are returned unchanged."""
     if not isinstance(value, str):
         return value
     if not value.endswith("%"):

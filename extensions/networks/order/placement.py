@@ -28,10 +28,7 @@ _ORDER_SHARE = 0.8
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
 """The seconds for the first plan of each order, and the fraction of the remaining time for better plans of the best."""
 _LEAST_S = 3.0
-"""The minimum time for plans, in seconds, if live bytes determine the order.
-
-Plans get at least as much time as the search for the order took.
-"""
+"""The minimum time for plans in seconds if live bytes determine the order; plans get at least its search time."""
 _SHORTEST_S = 0.02
 _WITH_NEAREST, _ONE = 2, 1
 _PLANNED_PER_S = 50_000
@@ -183,7 +180,6 @@ class PlannedOrders:
         return plan.peak
 
     def _improve_plan(self, planned: _PlannedOrder) -> None:
-        """Plan an order again with more time, and keep the better of its plans."""
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)

@@ -60,10 +60,7 @@ def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return, for each operation, the cheapest alternative whose work is within its room.
-
-    Among equal costs, the least work is chosen.
-    """
+    """Return each operation's cheapest alternative whose work fits in its room; ties go to the least work."""
     ways = []
     for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

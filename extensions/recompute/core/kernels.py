@@ -190,8 +190,7 @@ class Sequence(NamedTuple):
 
 
 class AwayChoice(NamedTuple):
-    """The choice of tensors to offload in a sequence, so that it takes at most `limit` bytes and as little time as
-    possible.
+    """The choice of tensors to offload in a sequence, within `limit` bytes and the least time.
 
     Initially, a stay is offloaded during the runs `first` to `last`, unless these are -1. The search ends at a time of
     `goal`, after `work` units of work, or after a long time without improvement.
@@ -213,6 +212,5 @@ class AwayChoice(NamedTuple):
 choose_away = LIBRARY.kernel("choose_away", tables=2)
 """`choose_away(sequence, away_choice)`: choose the tensors to offload, then try other stays at random.
 
-CHOSEN: a choice within the limit was found. NONE: there is no such choice. STOPPED: flag[0] was set before one was
-found.
+CHOSEN: a choice within the limit was found. NONE: there is none. STOPPED: flag[0] was set before that.
 """

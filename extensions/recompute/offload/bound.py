@@ -51,10 +51,7 @@ class LinkedBound:
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the extra time of programs within a limit; None if no program is within it.
-
-        Extra time is the time minus one run of each operation.
-        """
+        """Return the minimum time above one run of each operation within a limit; None if impossible."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -67,7 +64,7 @@ class LinkedBound:
         return most
 
     def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the minimum time, at least `known`, to remove `over` bytes during one operation; None if impossible."""
+        """Return the minimum time, at least `known`, to remove `over` bytes in one operation, or None."""
         if over > row.movable:
             return None
         if self._is_long_enough(row, over, known):

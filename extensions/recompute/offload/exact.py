@@ -42,7 +42,7 @@ def can_search(program: LinkedGraph) -> bool:
 def search_all(
     program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
 ) -> FastestProgram:
-    """Search for the fastest program within a budget that takes at most `most` time; up to `states` states are visited."""
+    """Search for the fastest program in a budget that takes at most `most` time; visit up to `states` states."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))

@@ -165,10 +165,7 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit.
-
-        If their plans exceed it, programs with lower live peaks are planned as well.
-        """
+        """Return points within a limit; if plans exceed it, programs with lower live peaks are planned too."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # With counted work, each search gets half the work of the previous one.
@@ -231,9 +228,7 @@ class _Search:
         return best
 
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
-        """Return, fastest first, a choice of offloaded tensors for each sequence that may be faster than the best
-        program.
-        """
+        """Return a choice of offloaded tensors for each sequence that may beat the best one, fastest first."""
         tries = list[_Try]()
         # Try the sequence without clones first, then the sequences closest to the limit.
         above = [runs for runs in self.sequences if runs.peak > limit]

@@ -18,10 +18,7 @@ _PLAN_S = 0.25
 
 
 def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
-    """Return the point of a sequence of steps, which are replayed, planned and executed.
-
-    `floor` is a lower bound on the peak of all programs.
-    """
+    """Return the point of steps, which are replayed, planned and executed; `floor` is a lower bound on all peaks."""
     found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
     placed = _plan_copies(program, steps, found, control)

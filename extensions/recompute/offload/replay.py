@@ -65,7 +65,7 @@ class _Replay:
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # `changed` maps a tensor to operations that change it in place, `waiting` an operation to those that run after it.
+        # `changed` maps tensors to operations that change them in place, `waiting` operations to later operations.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -77,9 +77,7 @@ class _Replay:
     def take(self, k: int, step: Step) -> None:
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
         if step.start < max(before, self.free[step.kind]):
-            raise OperationsError(
-                f"{where}: must not start before the previous step starts and the last of its kind ends, got {step.start}"
-            )
+            raise OperationsError(f"{where}: must not start before earlier steps allow it, got {step.start}")
         end = step.start + (self._run(where, k, step) if step.kind == "run" else self._transfer(where, k, step))
         self.free[step.kind] = end
         self.ends.append(end)

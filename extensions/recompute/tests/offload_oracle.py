@@ -1,6 +1,4 @@
-"""An oracle for the minimum time of programs with a link, by a search of all states; it shares no code with the
-product.
-"""
+"""An oracle for the minimum time of programs with a link: a search of all states, without code of the product."""
 
 from __future__ import annotations
 
@@ -12,12 +10,8 @@ from math import ceil
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 State = tuple[int, int, int, tuple[tuple[int, int], ...]]
-"""A state of a program: operations that have run, tensors in memory, tensors at the other end (all bit sets), and
-activities.
-
-The activities are the running operation, the tensor being sent and the tensor being fetched, each as (number, remaining
-time); the number is -1 for none.
-"""
+"""The operations that have run, the tensors in memory, the tensors at the other end (all bit sets), and the running
+operation, the sent tensor and the fetched tensor, each as (number, remaining time); the number is -1 for none."""
 _RUN, _SEND, _FETCH = range(3)
 
 

@@ -1,4 +1,4 @@
-"""The minimum cost of recomputation by states, stages, snapshots and answers, compared with a search of all programs."""
+"""The minimum cost of recomputation by states, stages, snapshots and answers equals a search of all programs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_checker_accepts_removal_bounds_and_refuses_bounds_above_the_least_cost(
             taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
             if least is None:
                 continue
-            # The checker must refuse wrong claims: a cost above the minimum, infeasibility, and a bound of another graph.
+            # The checker must refuse a cost above the minimum, a wrong infeasibility, and a bound of another graph.
             higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
             claims = [(text, budget, least + 1), (text, budget, None)]
             relaxed = min_extra_cost(higher, costs_of(higher), budget)

@@ -25,13 +25,9 @@ from memplan.extensions.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""For a tile size: the work and the length of each tile, the lengths of each operand, and True if the operand's pieces
-differ.
-"""
+"""For a tile size: the work and length of each tile, the lengths of each operand, and whether its pieces differ."""
 MOST_SIDES = 128
-"""The maximum number of tile sizes along an axis; along a longer axis, only the smallest size for each number of tiles
-is tried.
-"""
+"""The maximum tile sizes along an axis; a longer axis gets only the smallest size for each number of tiles."""
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
 """The loop orders, outermost axis first: channels are the innermost or the outermost loop."""
@@ -312,9 +308,7 @@ def whole_front(
     objective: Objective,
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
-    """Return the tilings of an operation that cannot be split: it runs as a whole, or is a sum over stripes of its
-    input.
-    """
+    """Return the tilings of an unsplittable operation: it runs as a whole, or as a sum over stripes of its input."""
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast

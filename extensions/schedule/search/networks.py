@@ -222,10 +222,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return the rows and columns that two readers need: the union if they agree on one axis, else the larger need.
-
-    The result is a lower bound on the needed elements.
-    """
+    """Return the rows and columns for two readers: the union if they agree on an axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

@@ -1,4 +1,4 @@
-"""The argument of annealing.cpp, which searches for one stacking order that is good at several values of the symbols."""
+"""The argument of annealing.cpp, which searches for one stacking order that is good at several symbol values."""
 
 from __future__ import annotations
 

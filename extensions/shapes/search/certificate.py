@@ -106,9 +106,7 @@ def prove_within(
 _ENDLESS = Fraction(2**62)
 """The ratio of a peak to a bound of 0, which exceeds all ratios that proofs try."""
 MOST_PAIRS = 2**24
-"""The maximum number of integers in the comparison of forms, 128 MB; 600 forms and 27 loads of T5's training need
-200,000.
-"""
+"""The maximum integers in the comparison of forms, 128 MB; T5's training with 600 forms needs 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
 """For each program, the indices of the forms (polynomials) that are not yet proved in a box."""

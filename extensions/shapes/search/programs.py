@@ -49,7 +49,7 @@ def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] =
 
 
 class _ProgramBuilder:
-    """A program under construction; each value has the polynomials whose maximum it is, or None if there are too many."""
+    """A program under construction; each value has the polynomials whose maximum it is, or None for too many."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over

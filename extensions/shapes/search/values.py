@@ -1,4 +1,4 @@
-"""Orders for some values of the symbols: planned for one value, improved for several, and a small cover of all values."""
+"""Orders for some symbol values: planned for one value, improved for several, and a small cover of all values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def offsets_alone(
 def improve_order(
     sized: CompiledSizes, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int
 ) -> Order:
-    """Return an order at least as good as `start` at some values; `at` has the sizes, minimum offsets and bounds there."""
+    """Return an order no worse than `start` at some values; `at` has the sizes, minimum offsets and bounds."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
     moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))

@@ -160,9 +160,7 @@ class Comparer:
         return total
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
-        """Return the sets of `max(p, 0)` atoms that may equal `p` while all others are 0; no sets if there are too
-        many.
-        """
+        """Return the sets of `max(p, 0)` atoms that may be `p` while all others are 0; empty for too many sets."""
         symbols: set[str] = set()
         work = names(polynomials)
         while work:
@@ -186,10 +184,7 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Return a polynomial with all atoms replaced, including nested ones.
-
-        The variable `~@3` is the rest of atom @3, divided by its divisor.
-        """
+        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest by its divisor."""
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -232,7 +227,7 @@ class Comparer:
     # Several polynomials
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return the polynomials that may be the maximum at some value; samples decide most pairs, proofs the others."""
+        """Return the polynomials that may be the maximum somewhere; samples decide most pairs, then proofs."""
         different = {key(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -270,9 +265,7 @@ class Comparer:
 
 
 def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Return two halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut at the
-    geometric mean.
-    """
+    """Return the halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2

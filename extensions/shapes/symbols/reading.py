@@ -28,7 +28,7 @@ FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def read(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and the violated rule."""
+    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and its rule."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:

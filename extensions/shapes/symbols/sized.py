@@ -85,7 +85,7 @@ class CompiledSizes:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound on every plan's peak at each value: the largest live-set sum or end of a pinned buffer."""
+        """Return a lower bound on all peaks at each value: the largest live-set sum or end of a pinned buffer."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -222,9 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that must not share bytes pairwise: each has a conflict, and buffers alive with both or
-    one.
-    """
+    """Return sets of pairwise disjoint buffers: each has a conflict, and buffers alive with one or both."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:

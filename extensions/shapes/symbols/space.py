@@ -98,7 +98,7 @@ class Space:
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)`; whole parts of coefficients are factored out, so that equal atoms coincide."""
+        """Return `floor(inner / divisor)` without whole parts of coefficients, so that equal atoms coincide."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if number(rest) is not None:
@@ -187,9 +187,7 @@ class Space:
         return total
 
     def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
-        """Return a lower and an upper bound on a polynomial's values, by interval arithmetic; None if a symbol is
-        unbounded.
-        """
+        """Return bounds on a polynomial's values by interval arithmetic; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         low = high = 0

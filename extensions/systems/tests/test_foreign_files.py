@@ -76,7 +76,7 @@ REFUSED = {
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
     "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: dims=t=1',
     "two_functions.relax": "must have a function main, or only one, with @R.function (keep the one to be",
-    "loops.relax": "must have a function with @R.function, whose operations have lifetimes, got loops",
+    "loops.relax": "must have a function with @R.function, got only loops",
     "broken.relax": "must be TVMScript: ",
     "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
     "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',

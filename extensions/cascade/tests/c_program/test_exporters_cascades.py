@@ -1,4 +1,4 @@
-"""Cascades in C, compiled with sanitizers: in the planned arena they compute the same values as numpy layer by layer."""
+"""Cascades in C, compiled with sanitizers: in the planned arena they compute the same values as numpy by layers."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_most_at_
             continue
         for chain in joined.chains:
             alone = joined.graph_of_chain(chain)
-            # The graph of a chain, searched alone, must have an equally good chain, as joined cuts must not lower costs.
+            # The graph of a chain, searched alone, must have an equal chain, as joined cuts must not lower costs.
             own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
             assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
 

@@ -1,4 +1,4 @@
-"""Latencies of cascades on a target, compared with a simple recount of all steps and with the bytes that regions count."""
+"""Latencies of cascades on a target, compared with a simple recount of all steps and the bytes that regions count."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ class Budget(NamedTuple):
 search_order = LIBRARY.kernel("search_order", tables=2)
 """`search_order(moves, budget)`: search for an order within a budget; return the outcome.
 
-FOUND: `order` is such an order. EXHAUSTED: no order has a peak below answer[1]. STOPPED: the limit or the flag ended
-the search.
+FOUND: `order` has it. EXHAUSTED: no order has a peak below answer[1]. STOPPED: limit or flag ended the search.
 """
 
 

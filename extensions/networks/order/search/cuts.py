@@ -1,7 +1,4 @@
-"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it can run.
-
-A macro is a fixed sequence of operations.
-"""
+"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it can run."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A lower bound: while `macro` runs, at least `bound` bytes are alive, and exactly so after the macros in `done`."""
+    """A lower bound: while `macro` runs, at least `bound` bytes are alive, and exactly `bound` right after `done`."""
 
     bound: int
     done: list[int]
@@ -118,9 +115,7 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut under the condition that the macros `others` ran before; its macro is -1 if that is
-        impossible.
-        """
+        """Return the cut if the macros `others` ran before it; its macro is -1 if that is impossible."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]

@@ -31,10 +31,7 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return the minimum and maximum of the macro's peak and of its net bytes over all states.
-
-        All are relative to the bytes alive before the macro.
-        """
+        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before it."""
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]

@@ -43,7 +43,6 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
 def _followed_order(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
-    """Return an order within the budget that approaches the given order of the graph in one direction, or None."""
     n, towards = len(order), 1 if is_forward else -1
     query = Follow(
         live=part.first_live(is_forward),

@@ -30,9 +30,7 @@ class Overwriting:
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the maximum bytes that outputs save by overwriting distinct inputs, if those in `free` are free as
-        well.
-        """
+        """Return the most bytes saved by outputs that overwrite distinct inputs, if `free` ones are free too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
@@ -67,6 +65,6 @@ def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(
-                f"ops[{operation}].may_overwrite: must name at most {MOST_INPUTS} inputs that other operations read too and that compete "
+                f"ops[{operation}].may_overwrite: must name at most {MOST_INPUTS} inputs with more readers to compete "
                 f"for outputs, got {len(row.open)}"
             )

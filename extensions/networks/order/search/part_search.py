@@ -161,7 +161,7 @@ class PartSearch:
         return True
 
     def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
-        """Search with budgets between the bound and the best peak; the kind of search that succeeded last runs first."""
+        """Search with budgets between bound and best peak; the kind of search that succeeded last runs first."""
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:

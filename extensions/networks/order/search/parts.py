@@ -41,9 +41,7 @@ class OrderPart:
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return (macro, step, bytes alive while it runs) for each step of an order; macros are numbered as in the
-        part.
-        """
+        """Return (macro, step, live bytes) for each step of an order, with the part's macro numbers."""
         moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._column_lists
         counts = np.diff(moves.reader_first).tolist()
         live, peaks = self.start, []
@@ -74,9 +72,7 @@ class OrderPart:
         return total
 
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
-        """Return, for each macro of an order, the bytes alive before it and its peak; macros are numbered as in the
-        part.
-        """
+        """Return the live bytes before each macro of an order and its peak, with the part's macro numbers."""
         hill, step_first = self.forward.table.hill, self.forward.table.step_first
         steps: list[tuple[int, int]] = []
         for v, j, bytes_ in self.peaks(order):
@@ -113,7 +109,7 @@ def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Return a part of consecutive macros; `is_later` recognises macros of later parts, `start` bytes are alive before."""
+    """Return a part of consecutive macros; `is_later` detects macros of later parts, `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]

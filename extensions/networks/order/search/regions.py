@@ -102,8 +102,7 @@ def _peak_of_given(graph: OperationGraph) -> int:
 
 
 def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the work of an operation whose regions have these peaks, minus the bytes of the tensors that regions
-    count.
+    """Return an operation's work with these peaks of regions, minus the bytes of tensors that regions count.
 
     It is negative if not all of these tensors are alive at once.
     """

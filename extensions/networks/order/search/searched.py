@@ -84,9 +84,7 @@ class _Search:
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
-                raise SearchTooLargeError(
-                    f"{len(states.waiting)} states were reached before the time was over, and more remain"
-                )
+                raise SearchTooLargeError(f"{len(states.waiting)} states were reached in the time, and more remain")
             state = states.next()
             if swaps := self._canonical_swaps(state):
                 self._add_lines("as", swaps)
@@ -101,7 +99,7 @@ class _Search:
         return self._found
 
     def _add_lines(self, word: str, numbers: list[int]) -> None:
-        """Add a line with the number of states branched since the last line, and a second line if there are `numbers`."""
+        """Add a line with the number of states branched since the last line, and a second for `numbers`."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1

@@ -48,10 +48,7 @@ def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the larger of two simple lower bounds, and its witness.
-
-    The bounds are the bytes alive at the start, and the maximum of the bytes that one operation needs.
-    """
+    """Return the larger of two lower bounds (live bytes at the start, bytes of one operation) and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -252,6 +249,4 @@ def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) 
     else:
         proved_bound = bytes_after(graph, witness.done)
     if proved_bound != bound:
-        raise InvalidPlanError(
-            f"lower_bound: must equal the bound that its witness proves ({proved_bound}), got {bound}"
-        )
+        raise InvalidPlanError(f"lower_bound: must equal the bound of its witness ({proved_bound}), got {bound}")

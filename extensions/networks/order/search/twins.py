@@ -166,7 +166,7 @@ class _MacroFacts:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return a tensor's facts that affect the search: its size and readers, or its name if another group reads it."""
+        """Return a tensor's size and readers, or its name if another group reads it."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))

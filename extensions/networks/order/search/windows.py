@@ -29,7 +29,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class OrderOutcome:
-    """The result of a search: an order in the part's numbers, a proved bound `above`, or neither, and the work spent."""
+    """The result of a search: an order by the part's numbers, or a proved bound `above`, and the work spent."""
 
     order: list[int] | None
     above: int | None
@@ -94,10 +94,7 @@ def improve_windows(
 
 
 class _WindowedOrder:
-    """An order whose windows can be replaced.
-
-    `_live` and `_peak` are the live bytes before each macro, and the peak while it runs.
-    """
+    """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` during it."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)

@@ -130,9 +130,8 @@ def test_random_programs_compute_the_same_in_place_and_keep_spared_buffers(seed:
     model = program(steps, results, params)
     plan = solve(problem_in_place(model, spared), time_limit_s=5)
     place = {str(row.id)[5:]: row.offset for row in plan.placements}
-    place |= {
-        name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place
-    }  # place unread params, which the plan omits
+    # Place unread params, which the plan omits.
+    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}
     apart = {name: k * SIZE for k, name in enumerate([*params, *(output for *_, output in steps)])}
     wanted = [*results, *spared]
     assert values_from(steps, params, wanted, place) == values_from(steps, params, wanted, apart)

@@ -119,7 +119,7 @@ def test_order_for_any_sizes_finds_an_order_exactly_if_one_exists() -> None:
 
 
 def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
-    """Return True if the buffers of each stacked chain are alive at one time, so that all peaks are sums of live sets."""
+    """Return True if the buffers of each stacked chain are alive at one time: all peaks are sums of live sets."""
     above: list[list[int]] = [[] for _ in order]
     rank = np.argsort(order)
     for a, (a_start, a_end) in enumerate(lives):
