@@ -75,7 +75,7 @@ REFUSED = {
     "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: dims=b=1',
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
     "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: dims=t=1',
-    "two_functions.relax": "must have a function main, or only one, with @R.function (keep the one to be",
+    "two_functions.relax": "must have a function main, or only one function, with @R.function (keep the",
     "loops.relax": "must have a function with @R.function, got only loops",
     "broken.relax": "must be TVMScript: ",
     "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",

@@ -65,6 +65,6 @@ def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(
-                f"ops[{operation}].may_overwrite: must name at most {MOST_INPUTS} inputs with more readers to compete "
+                f"ops[{operation}].may_overwrite: must name at most {MOST_INPUTS} shared inputs that compete "
                 f"for outputs, got {len(row.open)}"
             )
