@@ -26,7 +26,7 @@ _FIRST_STEPS, _SPLIT = 5_000, 8
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
 """The number of times that the steps per round are doubled."""
 _IDLE = 6
-"""The search ends after so many rounds without a better program; on large graphs, only full rounds count."""
+"""The search ends once this many rounds, and half of all, found no better program; large graphs count full rounds."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The fraction by which the peak should fall at a limited cost, and the minimum fraction that is tried."""
 _ENDED = 400

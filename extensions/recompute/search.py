@@ -91,7 +91,7 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays of similar value together if effective, else the first; return drops and their number."""
+        """Drop stays of similar value together if effective, else the first; return drops and count."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)

@@ -60,7 +60,7 @@ def refuse_no_model(call: Call) -> None:
         if suffix_of(path) not in MODELS:
             continue
         if call.reader.imported is None:
-            raise OptionError(f"output: must not be a model, got {excerpt(path)}: the input is none")
+            raise OptionError(f"output: must not be a model, got {excerpt(path)}: the input is not a model")
         from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
@@ -99,7 +99,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Return the bytes of a better model, else None with exit status 1; report the messages of both."""
+    """Return the bytes of the converted model, or None with exit status 1; report its messages."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

@@ -51,7 +51,7 @@ class LinkedBound:
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return the minimum time above one run of each operation within a limit; None if impossible."""
+        """Return a lower bound on the time beyond one run of each operation within a limit, or None."""
         if self.least_bytes > limit:
             return None
         most = 0
