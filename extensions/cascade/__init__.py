@@ -1,4 +1,4 @@
-"""Cascades: operations run together in stripes; each saving of memory is a verified plan with its extra work."""
+"""Cascades: operations run together in stripes, which saves memory; each point is a verified plan with extra work."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""The answer of `cascade`: points by falling peak, each a verified plan with its regions."""
+"""The answer of `cascade`: points of falling peak, each a verified plan with its regions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from memplan.questions.question import Answer, AnswerOfFile
 
 @dataclass(frozen=True)
 class Barrier:
-    """An operation that no region crosses, the reason, and its live bytes: a lower bound for this order.
+    """An operation that no region crosses, with the reason, and its live bytes: a lower bound for this order.
 
-    `binds` is True where the lowest peak found is that of this barrier, so that no other regions lower it.
+    `binds` is True if the lowest peak found equals these bytes, so that no other regions lower it.
     """
 
     operation: int
@@ -35,12 +35,12 @@ class Barrier:
 class Exhausted:
     """The extent of the search: all intervals of up to `longest` operations of the given order, or fewer.
 
-    In a region all edges are kept from step to step, or all are made again. `strides` are the strides tried along
-    the longest axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the
-    graphs in which operations run again that lowered the least peak, `orders` the other orders that were searched.
-    `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
-    `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
-    the time cut off, of the parts in `LOOKED_AT`.
+    In a region, all edges (rows shared by steps) are kept from step to step, or all are recomputed. `strides` are the
+    strides tried along the longest axis; `skipped_strides` counts regions that were omitted because they take too many
+    steps. `repeats` counts the graphs with repeated operations that lowered the minimum peak, `orders` the other orders
+    that were searched. `cut_chains` counts chains omitted from a front of three objectives, `unplanned` those without
+    time for a plan, and `unchecked` the points that were not executed by value before the time was over. `cut_short`
+    names the parts of the search, among `LOOKED_AT`, that the time limit ended early.
     """
 
     intervals: bool
@@ -64,7 +64,7 @@ class MemorySize(Answer):
 
 
 class CascadeConventions(Answer):
-    """The options that the numbers of an answer depend on."""
+    """The options on which the numbers of an answer depend."""
 
     input: str
     output: str
@@ -87,7 +87,7 @@ class CascadeTensor(Answer):
 
 
 class CascadeOperation(Answer):
-    """An operation; `in` and `out` are positions of tensors."""
+    """An operation of the graph; `in` and `out` are positions of tensors."""
 
     kind: str
     name: str
@@ -96,7 +96,7 @@ class CascadeOperation(Answer):
 
 
 class PointFigures(Answer):
-    """The figures of a planned point; `latency` if a target was given and the point fits its fast memory."""
+    """The figures of a planned point; `latency` is given for a target whose fast memory holds the point."""
 
     peak: int
     macs: int
@@ -108,7 +108,7 @@ class PointFigures(Answer):
 
 
 class SweptPoint(PointFigures):
-    """The figures of a point of a combination."""
+    """The figures of a point found for one combination of swept options."""
 
     checked_by_value: bool
 
@@ -123,7 +123,7 @@ class SweptRow(Answer):
 
 @dataclass(frozen=True, eq=False)
 class PlacedPoint:
-    """A point in the process that found it: a cascade, the problem of its buffers, and their plan."""
+    """The data of a point in the process that found it: a cascade, the problem of its buffers, and their plan."""
 
     cascade: Cascade
     problem: Problem
@@ -133,10 +133,10 @@ class PlacedPoint:
 class CascadePoint(PointFigures):
     """A cascade with its plan: its placed peak, its multiplications, and its regions, with the offset of each buffer.
 
-    `estimate` is the peak that the search counted. With two memories `peak` is that of the fast one, `pools` says which
-    memory has each buffer, `used` the bytes of both. Where operations run again or in another order, `origins` has the
-    operation of the model that each is, `tensor_origins` the tensor of the model that each is, `reads` and `makes` the
-    tensors of each operation. `planned` is there where `point` asks for it.
+    `estimate` is the peak that the search counted. With two memories, `peak` is the peak of the fast one, `pools` has
+    the memory of each buffer, and `used` the bytes of both. If operations run again or in another order, `origins` and
+    `tensor_origins` have the model's operation and tensor for each one here, and `reads` and `makes` the tensors of
+    each operation. `planned` is present for the points selected by the option `point`.
     """
 
     estimate: int
@@ -167,16 +167,16 @@ class CascadePoint(PointFigures):
 
     @property
     def problem(self) -> Problem:
-        """The problem that its buffers pose."""
+        """The problem of placing the point's buffers."""
         return self.placed_here.problem
 
     @property
     def plan(self) -> Plan:
-        """The plan of its buffers."""
+        """The plan of the point's buffers."""
         return self.placed_here.plan
 
     def join_memories(self) -> tuple[dict[str, int], int]:
-        """Return the offsets and size of one arena that contains all memories one after another."""
+        """Return the offsets and the size of one arena that contains all memories one after another."""
         if self.used is None or self.pools is None:
             return self.offsets, self.peak
         base, size = dict[str, int](), 0
@@ -186,14 +186,14 @@ class CascadePoint(PointFigures):
 
 
 class CascadeAnswer(AnswerOfFile):
-    """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
+    """Points of falling peak and rising multiplications; sizes are in bytes, operations and tensors are positions.
 
-    `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
-    they were counted: then there are no points, and neither operations nor tensors are listed. `layers_latency` is that
-    on a target. `without_rolling` is the
-    least peak, and what it costs, of cascades whose steps make all again that they read. `first` is the number of the
-    first point, where `point` chose one of them. Of a sweep, `swept` has the combinations that were searched in time,
-    of `combinations`, and all else is that of the one with the lowest peak. `layers` is the plan without cascades.
+    `layers_macs` and `layers_traffic` describe the operations run one after another; they are None if the time was over
+    before they were counted, and then points, operations and tensors are empty. `layers_latency` is their latency on a
+    target. `without_rolling` is the minimum peak, with its cost, of cascades whose steps recompute all that they read.
+    `first` is the number of the first point if the option `point` selected one. For a sweep, `swept` has the
+    combinations searched in time, out of `combinations`, and all other fields describe the one with the lowest peak.
+    `layers` is the plan without cascades.
     """
 
     name: str | None
@@ -226,9 +226,9 @@ class CascadeAnswer(AnswerOfFile):
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
     def add_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
-        """Return the answer with the problem and plan of every point, or only of one.
+        """Return the answer with problem and plan of every point, or of only the point at a position.
 
-        A position below 0 counts from the end. Raises OptionError for a position that no point has.
+        A negative position counts from the end. Raises OptionError for a position without a point.
         """
         count = len(self.points)
         if position == "all":

@@ -39,8 +39,8 @@ def latency_of_point(point: CascadePoint, target: Target | None) -> float | None
 def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> float:
     """Return the latency of a cascade, in the target's unit of time, with the arena in the fast memory.
 
-    The `slow` tensors, streamed inputs and outputs, and the constants of each run pass over the link, as they are not
-    stored in the arena. A streamed input that no region takes in pieces is loaded before the first region.
+    The `slow` tensors, streamed inputs and outputs, and the constants of each run are transferred over the link, as
+    they are not stored in the arena. A streamed input that no region reads in pieces is loaded before the first region.
     """
     graph, over = cascade.graph, cascade.streamed.union(slow)
     in_pieces = {tensor for region in cascade.regions for tensor in region.pieces}
@@ -56,7 +56,7 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
-"""The most characters of a name in a line; a longer name loses its beginning, which names often share."""
+"""The maximum number of characters of a name in a line; longer names lose their beginning, which names often share."""
 _TARGET = (
     "The machine on which points get latencies: a target as JSON, such as examples/schedules/gap8_like.json, or DORY's"
     " file of hardware."
@@ -78,7 +78,7 @@ def cascade(
     also have a latency; the arena then lies in the fast memory of the target.
     """
     if target is not None and target.engine.rate is None:
-        raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
+        raise OptionError("target.engine.rate: is required, as operations have multiplications instead of times")
     running, latency = control.begin(options), partial(latency_of_point, target=target)
     if isinstance(graph, OperationGraph):
         graph = add_region_room(graph, alignment=options.alignment)
@@ -92,7 +92,7 @@ def _search_combinations(
     running: Control,
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
-    """Search each combination of the swept options; return the answer with the lowest peak, and the points of all."""
+    """Search each combination of the swept options; return the lowest answer with the points of all."""
     chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
@@ -116,7 +116,7 @@ def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
-    """Yield the lines of the answer's table."""
+    """Yield the lines of the printed answer."""
     for row in found.swept:
         values = ", ".join(
             f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()

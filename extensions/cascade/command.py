@@ -18,7 +18,7 @@ from memplan.questions.question import Control
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
 _ORDER_S = 1.0
-"""The seconds that the search for an order has at least, before a model is written."""
+"""The minimum number of seconds for the search for an order before a model is written."""
 _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 
@@ -29,7 +29,7 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
     needs_plans=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
 )
 def cascade(line: CommandLine) -> int:
-    """Answer; for a model that will be written, of its access maps."""
+    """Print the answer and write the output files. If a model is to be written, its own access maps are searched."""
     load_writing(line.given)
     call = read(line)
     graph, model = call.values["graph"], None
@@ -47,7 +47,8 @@ def cascade(line: CommandLine) -> int:
         FOLDER: lambda path: _write_c(call, graph, answer, path),
     }
     write_beside(
-        call, {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _write(call, graph, model, answer, path))}
+        call,
+        {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _write_model(call, graph, model, answer, path))},
     )
     return end(call, answer)
 
@@ -73,11 +74,8 @@ def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
     return schedule(answer.points[-1])
 
 
-def _write(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Write the model in the form with the smallest arena: in parts, or in another order.
-
-    The search for an order takes at most half as long as that for cascades, or 1 s if that is longer.
-    """
+def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
+    """Write the model in the form with the smallest arena: in parts, or with its operations reordered."""
     if not answer.points:
         return None
     from memplan.extensions.cascade.writing import reordered_model, write_in_parts

@@ -1,4 +1,4 @@
-"""The hint, for a model without a fitting plan, that a cascade of it would fit."""
+"""The hint, for a model without a fitting plan, that a cascade of the model would fit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LIMIT_S = 5.0
 
 
 def cascade_hint(problem: Problem, reader: Reader, limit_s: float = _LIMIT_S) -> str | None:
-    """Return a sentence about the cheapest cascade of a model that fits its pool, found with a verified plan.
+    """Return a sentence about the cheapest cascade of a model that fits its pool, with a verified plan.
 
-    None if the file is no model, if its problem has several pools or one without a size, or if none is found in time.
+    It is None for other files, for several pools or a pool without size, and if none is found in time.
     """
     size = problem.pools[0].size if len(problem.pools) == 1 else None
     if size is None or detect(reader.data, reader.name) is None:

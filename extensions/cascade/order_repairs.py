@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: in place, another order, recomputation, or stripes; each has a verified plan."""
+"""Repairs of a graph of operations: in place, another order, recomputation, or stripes, each with a verified plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
 _MOST_CASCADES = 8
-"""The most points of a cascade that are planned in the problem's pools, cheapest first."""
+"""The maximum number of points of a cascade that are planned in the problem's pools, cheapest first."""
 _RULES = ("pools", "forbid_pools", "offset")
 Row = dict[str, Any]
 
@@ -35,9 +35,9 @@ def repairs_of_graph(
 ) -> OrderRepairs:
     """Return the repairs with which a graph fits the pools of the problem `asked`, cheapest first.
 
-    Tried in turn: no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade. A
-    graph that fits as given although `asked` is proved not to has no repairs. Rules of `asked` on a tensor's pools and
-    offset hold in the repairs, too.
+    Tried in turn are: no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
+    A graph that fits as given although `asked` is proved infeasible has no repairs. Rules of `asked` for a tensor's
+    pools and offset hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
@@ -59,7 +59,7 @@ def repairs_of_graph(
         graph_repairs += [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
     proved, left_out = not graph_repairs and least > search.capacity, []
-    # Recomputation changes a program less than stripes do, so it is tried first.
+    # Try recomputation before stripes, as it changes a program less.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
         if len(graph_repairs) >= wanted:
             break
@@ -103,7 +103,7 @@ class _OrderPlanner:
 
     @property
     def capacity(self) -> int:
-        """The bytes of all pools together; a pool without a size counts as the largest size."""
+        """The total bytes of all pools; a pool without a size counts as the largest possible size."""
         sizes = [pool.size for pool in self.asked.pools]
         return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
 
@@ -120,7 +120,7 @@ class _OrderPlanner:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair that runs the operations in an order; None if no plan of it fits the pools."""
+        """Return the repair that runs the operations in an order, or None if no plan of it fits the pools."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None
@@ -133,7 +133,7 @@ class _OrderPlanner:
         return repair.model_copy(update={"moves": moves})
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the repair with the cheapest recomputation that fits, if one is found within `limit_s` seconds."""
+        """Find the cheapest recomputation that fits, within `limit_s` seconds, and yield it as a repair."""
         self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
         answer = search("recompute")(self.graph, options, self.control.limit_to(limit_s))
@@ -150,7 +150,7 @@ class _OrderPlanner:
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the repair by the cascade with the fewest multiplications that fits, if one is found in time."""
+        """Among the cascades that fit, find the one with the fewest multiplications and yield it as a repair."""
         self._refuse_rules()
         options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
@@ -171,9 +171,9 @@ class _OrderPlanner:
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _refuse_rules(self) -> None:
-        """Raise OptionError if tensors have rules, which do not carry over to split or recomputed tensors."""
+        """Raise OptionError if tensors have rules, which would not hold for split or recomputed tensors."""
         if self.rules:
-            raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has a pool or an offset of its own")
+            raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has its own pool or offset")
 
     def _limit_pool(self, problem: Problem) -> Problem:
         rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))

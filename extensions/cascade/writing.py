@@ -1,4 +1,4 @@
-"""The files written for orders and cascades: a model in another order or in parts, and C."""
+"""The files written for orders and cascades: a model with reordered operations or in parts, and C."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The most forms of a model in parts that are written to measure their arenas."""
+"""The maximum number of forms of a model in parts that are written to measure their arenas."""
 _ALIGNMENT = 16
 """The alignment in bytes of the runtimes whose models are written in parts."""
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
-    """Return the last point of a result as C files, by name; raises InputError for a plan in two memories."""
+    """Return the last point of a result as C files, by name; raises OptionError for a plan in two memories."""
     if result.conventions.pools:
         raise OptionError.from_rule("pools", "must not be given for C, which has one arena")
     from memplan.extensions.cascade.c_program import write_cascade
@@ -43,7 +43,7 @@ class FormInParts(NamedTuple):
     """A model in parts: the bytes of its file, and the arena that the runtime then needs.
 
     macs_ratio: its multiplications as a multiple of those layer by layer. steps: the number of operations on parts.
-    peak: the most bytes of values that are alive at once, a lower bound of the arena.
+    peak: the maximum of the live bytes of values, a lower bound on the arena.
     """
 
     data: bytes
@@ -54,17 +54,17 @@ class FormInParts(NamedTuple):
 
 
 class ModelInParts(Protocol):
-    """A model whose operations can be written in parts, made by `rewrites` of its `memplan.planner.systems.System`."""
+    """A model whose operations can be written in parts, created by `rewrites` of a `memplan.planner.systems.System`."""
 
     @property
     def access(self) -> AccessGraph:
-        """The access maps of its operations; an operation that cannot be written in parts is a barrier."""
+        """The access maps of the model's operations; an operation that cannot be written in parts is a barrier."""
         ...
 
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most `most` forms that may need a smaller arena than `given`, the most promising first."""
+        """Yield at most `most` forms that may need a smaller arena than `given`, most promising first."""
         ...
 
 
@@ -73,33 +73,33 @@ def rewritable_model(
 ) -> ModelInParts:
     """Return a model that can be searched for cascades and written in parts; `graph` was read from its file.
 
-    Raises FormatError for a format that memplan does not write.
+    Raises FormatError for a format that memplan cannot write.
     """
     system = system_of(importers.detect(data, name))
     if system is None or system.rewrites is None:
         names = ", ".join(each.name for each in systems() if each.rewrites)
         raise FormatError(
-            f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
+            f"must be of a format that can be written in parts ({names}), got {system.name if system else 'none'}"
         )
     model: ModelInParts = import_object(system.rewrites)(data, graph, options)
     return model
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptions) -> ModelInParts:
-    """Return the model that was read as one that can be written in parts; raises InputError if that is impossible."""
+    """Return the input model as one that can be written in parts; raises InputError if that is impossible."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
         raise OptionError("output: must be given for a model, got a graph or a program")
     is_streamed = "streamed" in (options.input, options.output)
     if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
         raise OptionError.from_rule(
-            "output", "must not be given with input, output, overlap, brick or pools: no runtime has them"
+            "output", "must not be given with input, output, overlap, brick or pools, which no runtime supports"
         )
     return rewritable_model(reader.data, reader.name, graph, reader.options)
 
 
 def reordered_model(data: bytes, name: str | None, graph: OperationGraph, running: Control) -> bytes | None:
-    """Return a model's file with its operations in the order of the least peak; None if that is the given order.
+    """Return a model's file with its operations in the order of the least peak; None if it is the given order.
 
     Raises InputError if the model cannot be written.
     """
@@ -118,14 +118,14 @@ def write_in_parts(
 ) -> ModelForm:
     """Return the form with the smallest arena: a cascade in parts, or the model `ordered`.
 
-    The form has no data if its arena would not be smaller than that of the original model.
+    The form has no data if its arena would not be smaller than the original model's.
     """
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
     own_arena = rules.arena_of(data, options)
     forms = model.forms(result.points, own_arena, partial(rules.arena_of, options=options), _MOST_WRITTEN)
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
-    if ordered is not None:  # comes first, as it is the simpler form of the same bytes
+    if ordered is not None:  # insert it first, so that the simpler form wins ties
         found.insert(0, (rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
     best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
     if best is None or not best[0].is_smaller(own_arena):

@@ -1,4 +1,4 @@
-"""Reader of graphs of operations from files, for callers of the Python package."""
+"""Reader of graphs of operations from files, for the Python package."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def read_graph(source: Source, **options: Any) -> OperationGraph:
     Returns
     -------
     OperationGraph
-        Tensors by their bytes, and operations in the given order.
+        The sizes of the tensors in bytes, and the operations in the order of the file.
 
     Raises
     ------
     FileError
-        Where there is no such file.
+        If the file does not exist.
     FormatError, OperationsError
-        Where it is no graph, or breaks a rule.
+        If the content is not a graph, or breaks a rule of graphs.
     OptionError
-        Where an option is wrong.
+        If an option is unknown or has an invalid value.
     """
     data, name = contents(source)
     with prefix_file_name(name):

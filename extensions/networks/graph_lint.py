@@ -10,9 +10,9 @@ from memplan.planner.model.finding import Finding
 
 
 def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding if an operation writes a tensor that an earlier one made, without reading it.
+    """Yield a finding if an operation writes a tensor that an earlier operation wrote, without reading it.
 
-    Such a write changes the tensor in place. In graphs written by hand, it is usually a wrong tensor position.
+    Such a write counts as a change in place. In graphs written by hand, it is usually a wrong tensor position.
     """
     repeats = [
         (position, tensor)
@@ -28,4 +28,4 @@ def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
         ]
         more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""
         message = f"tensor {tensor} is made by {names[0]} and by {names[1]}, which does not read it{more}"
-        yield Finding("made-again", f"{message}: taken as changed where it lies")
+        yield Finding("made-again", f"{message}: taken as a change in place")

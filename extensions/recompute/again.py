@@ -1,18 +1,18 @@
-"""Rules for recomputation: which operations may run again, and up to which point of an order."""
+"""Rules for recomputation: the operations that may run again, and the point of an order after which they may not."""
 
 from __future__ import annotations
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 Behind = frozenset[int]
-"""The operations whose first run ends the time in which an operation may run again."""
+"""The operations whose first run ends the time in which some operation may run again."""
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, the operations after which it must not run again; None if it must run only once.
+    """Return, for each operation, the operations that a second run must precede; None if it may run only once.
 
-    An operation that runs again must find its inputs unchanged, and run before all that wait for it (`after`). It runs
-    only once if it makes no tensor, has regions, is marked `once`, changes a tensor in place, or makes one changed so.
+    A second run must find its inputs unchanged. An operation may run only once if it writes no new tensor, has regions,
+    is marked `once`, changes a tensor in place, or writes a tensor that is later changed in place.
     """
     behind: list[set[int]] = [set() for _ in graph.ops]
     never: set[int] = set()
@@ -21,7 +21,7 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
             behind[earlier].add(v)
         if row.once or row.regions or not graph.new_tensors[v]:
             never.add(v)
-        # A second run would change the tensor a second time.
+        # Forbid reruns of operations that change a tensor in place, as a rerun would change it twice.
         for tensor in set(row.outputs).difference(graph.new_tensors[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))

@@ -1,6 +1,6 @@
 """Simulated annealing of programs, which keeps the cheapest program found for each of many peaks.
 
-It tries changes that a greedy search cannot make: other orders, earlier reruns, separate clones for each reader.
+It tries changes that a greedy search cannot make: other orders, earlier reruns, and separate clones for each reader.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
-"""The initial temperatures of consecutive rounds, as fractions of an operation's average cost; a large graph has no
-time to cool down from high ones. The first of every four rounds starts without drops, since greedy drops are mostly too
-many; the other rounds start with the cheapest known drops."""
+"""The initial temperatures of consecutive rounds, as fractions of an operation's average cost.
+
+Large graphs have no time to cool down from high ones. The first of every four rounds starts without drops, as greedy
+drops are mostly too many; the other rounds start with the cheapest known drops.
+"""
 _LARGE = 200
 """The number of operations above which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
-"""The steps of the first round for each operation, and the divisor of the remaining work that limits a round."""
+"""The steps of the first round per operation, and the divisor of the remaining work that limits a round."""
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
-"""The number of times that the steps of a round double."""
+"""The number of times that the steps per round are doubled."""
 _IDLE = 6
-"""The search ends after this many rounds without a cheaper or nearer program, if at least as many rounds came before;
-for a large graph, rounds count only once they have their full length."""
+"""The search ends once this many rounds, and half of all, found no better program; large graphs count full rounds."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
-"""The fraction by which the peak should fall at a limited cost, and the least fraction that is tried."""
+"""The fraction by which the peak should fall at a limited cost, and the minimum fraction that is tried."""
 _ENDED = 400
 """The number of rounds whose final drops are kept."""
 _MOST_KEPT = 20_000_000
-"""The most numbers that are stored for the kept programs."""
+"""The maximum number of integers stored for the kept programs."""
 
 _NONE = 2**62
-"""The cost that means that there is no program."""
+"""The cost that represents the absence of a program."""
 
 
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    Rounds have consecutive seeds after `seed`, which then has the seed of the last round.
+    A drop is a time without a tensor. Rounds have consecutive seeds; after them, `seed` is the last one.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
-        # The highest marks only, as programs of a large graph need much memory.
+        # Keep only the highest marks, since storing programs of a large graph takes much memory.
         row = len(stays.tensor) + stays.n
         self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
         count = len(self._marks)
@@ -67,7 +68,7 @@ class Annealing:
         self.seed = seed
         self._nothing = search.empty_drops()
         self.ended: deque[Drops] = deque(maxlen=_ENDED)
-        """The last drops of the latest rounds, which may be no better than others."""
+        """The final drops of the latest rounds, whether or not they are better than others."""
         self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
         is_large = stays.n > _LARGE
         self._heats = _HEATS_OF_LARGE if is_large else _HEATS
@@ -75,16 +76,16 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the cheapest drops of each mark that were not known before."""
+        """Return the cheapest drops of each mark that were not known initially."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the cheapest drops whose peak is within a budget, None if there are none."""
+        """Return the cheapest drops whose peak is within a budget, or None."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
-        """Run one round; return True if it found a cheaper program within the budget, or one nearer to it."""
+        """Run one round; return True if it found a cheaper program within the budget, or one closer to the budget."""
         before, nearest = self._min_cost(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
         start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
@@ -104,9 +105,9 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets up to the first that is at least `most`, from cheap programs of lower peaks.
+        """Search within rising budgets up to the first of at least `most`, from cheap programs of lower peaks.
 
-        Each budget gets the same share of the work, independent of `most`.
+        Each budget gets an equal share of the work, independent of `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -119,7 +120,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for the lowest peak within a total cost; return False if no lower peak can be searched for."""
+        """Search for the lowest peak within a total cost; return False if no lower peak remains to be tried."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]

@@ -1,7 +1,7 @@
 """Lower bounds on the cost of recomputation for any limit, by the bytes that must leave memory during one operation.
 
-Of the tensors needed both before and after an operation in every order, all bytes above the limit are removed while it
-runs, and their makers run again after it. The cheapest choice costs no more than any program.
+Consider the tensors needed both before and after an operation in every order: their bytes above the limit are removed
+while it runs, and their makers run again later. The cheapest such choice costs no more than any program.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12
 _NODES = 4_000
-"""The most choices that are examined for one limit, which takes about a tenth of a second."""
+"""The maximum number of choices examined for one limit, which takes about 0.1 s."""
 
 
 class _OperationMemory(NamedTuple):
-    """The bytes needed during an operation, and the tensors that may be removed meanwhile, the cheapest per byte first.
+    """The bytes needed during an operation, and the tensors removable meanwhile, in ascending order of cost per byte.
 
     `freed` and `cost` are the running sums of their bytes and costs, starting with 0.
     """
@@ -47,7 +47,7 @@ def _ancestor_matrix(graph: OperationGraph) -> Flags:
 
 
 def work_beside(graph: OperationGraph) -> list[int]:
-    """Return, for each operation, the bytes needed besides its tensors, if all allowed overwriting happens."""
+    """Return, for each operation, the bytes that it needs besides its tensors, if all allowed overwriting happens."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
@@ -55,7 +55,7 @@ def work_beside(graph: OperationGraph) -> list[int]:
 def bound_recomputed(graph: OperationGraph) -> int:
     """Return a lower bound in bytes on the peak of programs in which operations may run again.
 
-    In them, an output may overwrite even a kept input, whose maker runs again later. So all allowed overwriting counts.
+    All allowed overwriting counts, since an output may overwrite even a kept input, which is recomputed later.
     """
     needs = (
         work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
@@ -65,18 +65,18 @@ def bound_recomputed(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the least cost of removing `above` bytes if the last tensor may be removed in part."""
+    """Return the minimum cost of removing `above` bytes if the last tensor may be removed fractionally."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
         return cost[-1] + 1
     part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
-    # Rounding may only lower the sum, which is then still a lower bound.
+    # Round down, so that the sum remains a lower bound.
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 
 def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[int, int]:
-    """Return the least cost of removing whole tensors, and the nodes left; the cost is 0 if the nodes run out."""
+    """Return the minimum cost of removing whole tensors, and the remaining nodes; (0, 0) if the nodes are used up."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1
@@ -92,13 +92,13 @@ def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[i
 
 
 class RemovalBounds:
-    """The lower bounds on recomputation by each operation of a graph, for any limit."""
+    """The lower bounds on recomputation cost by each operation of a graph, for any limit of the peak."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
-        # For each operation, the tensors of others that are needed both before and after it in every order.
+        # `others` has, for each operation, the tensors it does not use that are needed both before and after it.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = work_beside(graph)
@@ -123,7 +123,7 @@ class RemovalBounds:
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes needed while an operation runs, and running sums of bytes and costs of removable tensors."""
+        """Return the bytes during an operation, and running sums of bytes and costs of removable tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
@@ -131,7 +131,7 @@ class RemovalBounds:
         return [row.needed - limit for row in self._beside]
 
     def cost_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the recomputation cost of programs within a limit; None if there are none."""
+        """Return a lower bound on the recomputation cost within a limit; None if no program is within it."""
         return self.bound_and_operation(limit)[0]
 
     def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:
@@ -153,7 +153,7 @@ class RemovalBounds:
 
     @staticmethod
     def _useful_across(graph: OperationGraph, earlier: Flags) -> Flags:
-        """Return a matrix whose row t marks the operations across which tensor t is needed in every order."""
+        """Return a matrix whose row t marks the operations before and after which tensor t is needed in every order."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
         for t, maker in enumerate(graph.maker):

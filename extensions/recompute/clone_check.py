@@ -1,7 +1,7 @@
-"""The check of a program with clones, by execution on its addresses.
+"""The check of a program with clones (repeated operations), by execution on its addresses.
 
-A value is named by its origin in the first graph, memory is a list of ranges with values, and every operation must read
-the values that it reads in the first graph. The check shares no code with makers of clones, orders or plans.
+A value is identified by its origin in the given graph, and memory is a list of ranges with values. Every operation must
+read the same values as in the given graph. The check shares no code with the construction of clones, orders or plans.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
 
 Value = tuple[int, int]
-"""The origin of a value: (operation, tensor) of the first graph; the operation is -1 for an input."""
+"""The origin of a value: (operation, tensor) of the given graph; the operation is -1 for an input."""
 
 
 def check_rewriting(
@@ -26,17 +26,19 @@ def check_rewriting(
 ) -> None:
     """Run `clone` in an order, and check that each operation reads the same values as in `graph`.
 
-    Operation k of `clone` is a run of operation `runs[k]` of `graph`, and its tensor t has the value of tensor
-    `tensors[t]`. `places` has the offsets of tensors and of workspaces in bytes; without, no two overlap. Raises
-    OperationsError for the first violation.
+    Operation k of `clone` is a run of operation `runs[k]` of `graph`, and its tensor t holds the value of tensor
+    `tensors[t]`. `places` has the offsets of tensors and of workspaces in bytes; without it, no two of them overlap.
+    Raises OperationsError for the first violation.
     """
     reads, leaves, ends = _values_by_operation(graph)
     memory = _Memory(clone, places)
     if len(order) != len(clone.ops) or len(set(order)) != len(order) or set(runs) != set(range(len(graph.ops))):
-        raise OperationsError("order: must run each operation, and a clone of none other")
+        raise OperationsError(
+            "order: must run every operation and clone of the program once, and every operation of the graph"
+        )
     for t, size in enumerate(clone.size):
         if size != graph.size[tensors[t]]:
-            raise OperationsError(f"size[{t}]: must be that of tensor {tensors[t]}, got {size}")
+            raise OperationsError(f"size[{t}]: must equal the size of tensor {tensors[t]}, got {size}")
     for t, maker in enumerate(clone.maker):
         if maker is None and (clone.readers[t] or t in clone.kept):
             memory.write("the start", t, (-1, tensors[t]))
@@ -45,7 +47,7 @@ def check_rewriting(
         if [tensors[t] for t in row.inputs] != list(graph.ops[v].inputs) or [tensors[t] for t in row.outputs] != list(
             graph.ops[v].outputs
         ):
-            raise OperationsError(f"ops[{k}]: must use what operation {v} uses")
+            raise OperationsError(f"ops[{k}]: must use exactly the tensors that operation {v} uses")
         needs = [*row.inputs, *(t for t in row.outputs if tensors[t] in reads[v])]
         for t in needs:
             memory.read(f"ops[{k}]", t, reads[v][tensors[t]])
@@ -63,7 +65,7 @@ def check_rewriting(
         for t in row.outputs:
             memory.read(f"ops[{k}]", t, leaves[v][tensors[t]])
     if sorted(tensors[t] for t in clone.kept) != sorted(graph.kept):
-        raise OperationsError("kept: must be what the first graph keeps")
+        raise OperationsError("kept: must be the tensors that the first graph keeps")
     for t in clone.kept:
         memory.read("the end", t, ends[tensors[t]])
 
@@ -82,7 +84,7 @@ def _values_by_operation(graph: OperationGraph) -> tuple[list[dict[int, Value]],
 
 
 class _Memory:
-    """The content of memory: byte ranges of tensors with their values; an overwritten tensor loses its value."""
+    """The content of memory: byte ranges of tensors with their values. A tensor that is overwritten loses its value."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
         self._size, self._places = graph.working_bytes, places
@@ -90,7 +92,7 @@ class _Memory:
         self._ranges: list[tuple[int, int]] = []
 
     def write(self, where: str, tensor: int, value: Value) -> None:
-        """Store a value in a tensor, which overwrites the tensors in its range."""
+        """Store a value in a tensor; other tensors in its byte range lose their values."""
         if self._places is not None and self._size[tensor] and tensor not in self._holds:
             begin = self._places[0][tensor]
             self._clear_range(where, begin, self._size[tensor])
@@ -98,14 +100,14 @@ class _Memory:
         self._holds[tensor] = value
 
     def scribble(self, where: str, operation: int, size: int) -> None:
-        """Overwrite the workspace of an operation."""
+        """Overwrite the workspace of an operation; tensors in its byte range lose their values."""
         if self._places is not None:
             self._clear_range(where, self._places[1][operation], size)
 
     def read(self, where: str, tensor: int, value: Value) -> None:
-        """Raise OperationsError unless a tensor has a value."""
+        """Raise OperationsError unless a tensor holds the given value."""
         if self._holds.get(tensor) != value:
-            held = self._holds.get(tensor, "what something else has written")
+            held = self._holds.get(tensor, "an overwritten value")
             raise OperationsError(f"{where}: tensor {tensor} must hold {value}, got {held}")
 
     def is_at_one_place(self, tensor: int, other: int) -> bool:
@@ -114,7 +116,7 @@ class _Memory:
 
     def _clear_range(self, where: str, begin: int, size: int) -> None:
         if begin < 0:
-            raise OperationsError(f"{where}: all that it uses must have a place")
+            raise OperationsError(f"{where}: every tensor and workspace that it uses must have an offset")
         at = bisect_left(self._ranges, (begin, -1))
         if at and self._ranges[at - 1][0] + self._size[self._ranges[at - 1][1]] > begin:
             at -= 1

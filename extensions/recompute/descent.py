@@ -1,6 +1,6 @@
 """The descent: drops for lower and lower budgets, in a sequence that does not depend on the limit.
 
-Drops found on the way to one limit are thus also known for any other limit.
+Drops (times without a tensor) found on the way to one limit thus serve any other limit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from memplan.extensions.recompute.stays import Drops
 _STEP = 0.98
 """The ratio between consecutive budgets of the descent."""
 _IDLE = 3
-"""The descent ends after this many consecutive budgets that were not met."""
+"""The descent ends after this many consecutive budgets that no drops met."""
 _LARGE = 200
-"""The number of operations above which the descent continues from the last drops only."""
+"""The number of operations above which the descent continues only from the last drops."""
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
 """The number of points with peaks between the full peak and a limit."""
@@ -25,11 +25,11 @@ _ABOVE = 32
 _MARKS = 300
 """The number of peaks for which the cheapest program is kept if the cost is limited."""
 _RAISED = 8
-"""The number of the cheapest drops below a limit from which unneeded drops are removed."""
+"""The number of the cheapest drops below a limit that are simplified by undoing unneeded drops."""
 
 
 class Descent:
-    """The descent from no drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
+    """A descent that starts without drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.empty_drops()
@@ -39,10 +39,10 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drops of falling peaks; the last are the cheapest within a limit, or else those of the lowest peak.
+        """Return drops of falling peaks; the last ones are the cheapest within a limit, or else have the lowest peak.
 
-        If work is counted, the search for a lower limit starts with all steps of that for a higher limit, so that an
-        answer for a higher limit never costs more.
+        If work is counted, the search for a lower limit starts with all steps of the search for a higher limit, so that
+        an answer for a higher limit never costs more.
         """
         if limit >= self.start.peak:
             return []
@@ -66,7 +66,7 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return drops of falling peaks within a total cost."""
+        """Return drops of falling peaks whose total cost is at most `most`."""
         lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
@@ -79,7 +79,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def longer_to_cost(self, most: int, points: int) -> list[Drops]:
-        """Continue the search of `reach_cost` until the time is over, and return the resulting drops."""
+        """Continue the search of `reach_cost` until the time is over; return the resulting drops."""
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
@@ -107,11 +107,11 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
     def _percentage_budgets(self) -> list[int]:
-        """Return budgets as percentages of the full peak, which are the same for every limit."""
+        """Return budgets as percentages of the full peak, which are equal for every limit."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest known drops within a limit, None if there are none."""
+        """Return the cheapest known drops within a limit, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
@@ -120,9 +120,9 @@ class Descent:
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search within a lower limit than before, or again within the same one, under the search's control."""
+        """Search within a lower limit than before, or once more within the same limit."""
         if self.cheapest_within(limit) is None:
-            # Random changes alone hardly lower the peak of a large graph.
+            # Start from greedy drops, as random changes alone hardly lower the peak of a large graph.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)
@@ -143,7 +143,7 @@ class Descent:
         return last
 
     def _descend(self) -> Iterator[tuple[int, Drops]]:
-        """Descend through fixed budgets until several are not met; yield each budget with its best drops."""
+        """Descend through fixed budgets until several are missed; yield each budget with its best drops."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = floor_of(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
@@ -155,7 +155,7 @@ class Descent:
             yield budget, best
 
     def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
-        """Return the best drops for a budget, starting from the last drops, and from none.
+        """Return the better drops for a budget: those continued from the last drops, or those built from none.
 
         Greedy drops for a higher budget may prevent better ones; for large graphs, starting from none takes too long.
         """

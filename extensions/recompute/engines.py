@@ -1,6 +1,6 @@
-"""Engines for stage programs, each in a separate process: solutions, lower bounds and proofs of infeasibility.
+"""Engines for stage programs (integer programs of recomputation), each in a separate process.
 
-OR-Tools and highspy cannot be loaded into one process, and only killing a process enforces a time limit exactly.
+OR-Tools and highspy cannot share a process, and only killing a process enforces a time limit exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memplan.solvers.search.control import Control
 
 Engine = Literal["highs", "cp-sat"]
 PACKAGE: dict[Engine, str] = {"cp-sat": "ortools", "highs": "highspy"}
-"""The package of each engine; CP-SAT finds more solutions, and both prove bounds quickly below a known cost."""
+"""The Python package of each engine. CP-SAT finds more solutions; both quickly prove bounds below a known cost."""
 _NODES_PER_S, _UNITS_PER_S = 100, 0.1
 """The nodes of HiGHS, and the deterministic seconds of CP-SAT, that count as one second of work."""
 _LEAST_S, _RESERVE_S = 0.05, 0.2
@@ -34,7 +34,7 @@ _GAP = 0.9
 
 
 class Task(NamedTuple):
-    """A program to minimise by an engine until the time `ends` of time.monotonic(), or with counted work.
+    """An integer program for an engine to minimise, until the time `ends` of time.monotonic() or with counted work.
 
     A process that starts late has less time. It reports its result before it would be killed.
     """
@@ -46,13 +46,13 @@ class Task(NamedTuple):
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left for the engine."""
+        """The remaining time of the engine in seconds."""
         return max(_LEAST_S, self.ends - _RESERVE_S - time.monotonic())
 
 
 @dataclass(frozen=True)
 class EngineReport:
-    """A report of an engine: no solution has an objective below `bound`; if `is_none`, no solution exists.
+    """A report of an engine: no solution has an objective below `bound`; if `is_none`, the program is infeasible.
 
     If it `has_ended`, more time would not change the result.
     """
@@ -80,9 +80,9 @@ def ask(
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
 ) -> EngineReport:
-    """Minimise a program with an engine, until `is_settled` returns True.
+    """Minimise a program with an engine, until it ends or `is_settled` returns True; return the engine's report.
 
-    `take` is called with the columns of each solution; it returns True to end the search.
+    `take` receives the columns of each solution, and returns True to end the search.
     """
     said = EngineReport()
     module = "memplan.extensions.recompute.engines"
@@ -92,7 +92,7 @@ def ask(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # The engine failed, or was killed at the end of its time; its earlier reports are still valid.
+                # Return the earlier reports, which remain valid after the engine fails or is killed at its time limit.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))
@@ -143,7 +143,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()
-    # Measured: one worker with all rows in its linear program is ten times as fast as several without.
+    # One worker with all rows in its linear program was measured to be ten times as fast as several workers without.
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 2
     if task.counted_s is None:
@@ -158,7 +158,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
 
 
 def main() -> None:
-    """Run the child process: solve its task, and report results as they are found."""
+    """Run the child process: minimise the program of its task, and report results as they are found."""
     parent = Parent()
     task: Any = parent.task
     (_run_highs if task.engine == "highs" else _run_cp_sat)(task, parent)

@@ -1,4 +1,4 @@
-"""The least recomputation cost within a budget: the cheapest programs, and lower bounds."""
+"""The minimum recomputation cost within a budget: the cheapest programs found, and lower bounds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
-"""The most columns of a stage program; engines read larger ones too slowly."""
+"""The maximum number of columns of a stage program; engines read larger programs too slowly."""
 LARGEST_BOUNDED = 400
-"""The most operations of a graph for which a stage program can be small enough."""
+"""The maximum number of operations of a graph whose stage program can be small enough."""
 _ORDER_S = 0.2
-"""The seconds for ordering a program whose stages fit the budget, but whose order does not."""
+"""The seconds for reordering a program whose stages fit the budget but whose order does not."""
 _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
-"""The shares of the remaining time for the search of states, and for snapshots."""
+"""The fractions of the remaining time for the search of states, and for snapshots."""
 
 
 @dataclass(frozen=True)
 class LeastWork:
     """The cheapest program found within a budget, and its cost.
 
-    No program within the budget costs less than `bound`; if `is_none`, there is no program within it.
+    Every program within the budget costs at least `bound`; if `is_none`, no program is within the budget.
     """
 
     runs: tuple[int, ...] | None
@@ -45,7 +45,7 @@ class LeastWork:
 
     @property
     def is_open(self) -> bool:
-        """True unless the least cost, or infeasibility, is proved."""
+        """True unless the minimum cost, or infeasibility, is proved."""
         return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
 
 
@@ -59,9 +59,9 @@ def search_min_work(
     away: RemovalBounds | None = None,
     states: int | None = None,
 ) -> LeastWork:
-    """Search for the cheapest program within a budget, and for a proof of its cost.
+    """Search for the cheapest program within a budget, and for a proof of its minimality.
 
-    `known` is the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
+    `known` has the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
     engine's bound counts only if the other engine confirms it. If a number of `states` is given, no engine runs.
     """
     search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
@@ -72,12 +72,12 @@ def search_min_work(
 
 
 def removal_bounds(graph: OperationGraph, costs: Sequence[int]) -> RemovalBounds | None:
-    """Return the removal bounds of a graph, None for a large graph, where they take too long."""
+    """Return the removal bounds of a graph, or None for a large graph, where they take too long."""
     return RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
 class _Search:
-    """The search for the least cost within a budget: by bounds, by states, and by engines."""
+    """The search for the minimum cost within a budget: by bounds, by states, and by engines."""
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class _Search:
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
         self.extra_cost = None if known is None else self._extra_cost(known)
-        # Every program has the bytes at both ends, and those that each operation needs.
+        # Every program has the live bytes at the start and the end, and the bytes that each operation needs.
         ends = bytes_after(graph, range(len(graph.ops)))
         least = 0 if away is None else away.cost_bound(budget)
         self.is_none = least is None or max(bound_recomputed(graph), ends) > budget
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Run the engines on snapshots and then on stages, until the least cost is known or the time is over."""
+        """Run the engines on snapshots, then on stages, until the minimum cost is proved or the time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
@@ -112,7 +112,7 @@ class _Search:
             self._minimise_by_both(stages, self.control)
 
     def _max_cost(self, program: Stages | Snapshots) -> int:
-        """Return the largest cost that is still of interest, in the program's units."""
+        """Return the maximum cost that would still be an improvement, in the program's units."""
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
@@ -145,7 +145,7 @@ class _Search:
             self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
-        """Search up to `most_states` states if the graph is small enough."""
+        """Search up to `most_states` states, if the graph is small enough."""
         if self._is_settled() or not can_search(self.graph, self.costs):
             return
         most = None if self.extra_cost is None else self.extra_cost - 1
@@ -158,18 +158,18 @@ class _Search:
         elif self.extra_cost is None:
             self.is_none = True
         else:
-            # No program costs less than the known one.
+            # The search of all states is complete, so the known program has the least cost.
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        # Snapshots are a relaxation, so their solution is not a program.
+        # Ignore solutions of snapshots: these are a relaxation, so a solution need not be a program.
         if not isinstance(program, Stages):
             return False
         with self.lock:
             return self._keep_program(program.sequence(draft, values))
 
     def _keep_program(self, runs: Sequence[int]) -> bool:
-        """Keep a program within the budget, reordered if necessary; return True once the least cost is known."""
+        """Keep a program within the budget, reordered if necessary; return True once the minimum cost is proved."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

@@ -1,4 +1,4 @@
-"""Programs within a limit of the peak, and lower bounds on their cost."""
+"""Programs whose peak is within a limit, and lower bounds on their cost."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from memplan.planner.errors import InputError
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the most programs planned to meet a limit, the share of the remaining time to search each, and the
-margin below the limit that each further program adds."""
+"""For large graphs: the maximum number of programs planned to meet a limit, the share of the time left to search for
+each, and the margin below the limit that each further program adds."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
-"""The states searched for each point without a limit, and the share of the remaining time for a point within a cost."""
+"""The states searched for each point without a limit, and the share of the time left for a point within a cost."""
 _QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
-"""The seconds for a quick plan of a program, the share of the remaining time for all of these, the number of programs
-planned for longer, and the share of the remaining time for each of them."""
+"""The seconds for a quick plan, the share of the time left for all quick plans, the number of programs planned for
+longer, and the share of the time left for each of them."""
 _MOST_LOWER = 8
-"""The most programs of lower live peaks to plan if the plans of others exceed the limit."""
+"""The maximum number of programs of lower live peaks to plan if the plans of others exceed the limit."""
 
 
 @dataclass(frozen=True)
 class FrontierFacts:
-    """Lower bounds on extra cost by peak in bytes, programs found, and whether the limit is proved infeasible."""
+    """Lower bounds on the extra cost by peak in bytes, programs found, and whether the limit is proved infeasible."""
 
     bounds: dict[int, int]
     programs: list[list[int]] = field(default_factory=list)
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if it is proved that programs within a limit run some operation again."""
+        """Return True if it is proved that every program within a limit runs some operation again."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
 def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program and its runs without unneeded ones; None if it has too many bytes for a graph."""
+    """Return the peak of a program, and its runs without unneeded ones; None if it has too many bytes for a graph."""
     try:
         program = clone_graph(graph, runs)
     except InputError:
@@ -64,7 +64,7 @@ def search_cheapest(
 ) -> FrontierFacts:
     """Search for the cheapest program within a budget, starting from the best of the given programs."""
     if away is None and control.is_over:
-        # Comparing programs of a large graph takes long, but bounds of single operations are fast.
+        # Use only the fast bound by single operations, since comparing programs of a large graph takes long.
         return FrontierFacts({budget: 0}, is_none=bound_recomputed(graph) > budget)
     written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
@@ -79,10 +79,10 @@ def settle_points(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Return the cheapest programs for the peaks of given programs, and a lower bound on cost for each peak.
+    """Return the cheapest programs for the peaks of the given programs, and a lower bound on cost for each peak.
 
-    The first given program has no clones. Only states are searched, as each point has little time. Programs of lower
-    peaks follow.
+    The first given program has no clones. Only states are searched, as each point gets little time. Programs of lower
+    peaks are appended.
     """
     known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
@@ -123,9 +123,9 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Return points like `points_of`; if the second plan exceeds the limit, add points of programs with lower peaks.
+    """Return points as `points_of` does, and points of programs with lower live peaks if the plans exceed the limit.
 
-    The first two programs are planned in half of the time, to leave time for these. `first` is the first point, if
+    The first two programs are planned in half of the time, to leave time for the others. `first` is the first point, if
     known.
     """
     half = control if control.counts_work else control.child(0.5)
@@ -137,7 +137,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # With the last plan's ratio to its live peak, a plan of this target would be within the limit.
+            # Lower the target so that a plan with the same ratio of peak to live peak would meet the limit.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
@@ -159,7 +159,7 @@ def lower_programs(
     """Return programs of falling peaks within an extra cost, and False if it is proved that no peak is lower."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
-        # Computing a bound on the cost takes too long.
+        # Give up for large graphs, whose bound on the cost takes too long to compute.
         return programs, True
     away = removal_bounds(graph, costs)
     while not control.is_over:
@@ -179,9 +179,9 @@ def planned_again(
     programs: Iterable[Sequence[int]],
     control: Control,
 ) -> list[RecomputedPoint]:
-    """Return points of programs with nearly the lowest peak, until a plan needs no more than the live bytes.
+    """Return points of programs with nearly the lowest peak, until a plan needs only the live bytes.
 
-    Each is planned quickly; then the best ones are planned for longer.
+    Each program is planned quickly; then the best ones are planned for longer.
     """
     points, seen = [lowest], {lowest.order}
     quick = control.child(_QUICK_SHARE)
@@ -211,18 +211,18 @@ def points_of_large(
 ) -> list[RecomputedPoint]:
     """Return points of a large graph: programs of falling peaks until a plan fits, then cheaper ones.
 
-    The plan of `first`, which has no clones, determines how far below the limit a program's live peak must be.
+    The plan of `first`, which has no clones, determines the target for a program's live peak below the limit.
     """
     points = [first]
     rows, descent = list[Drops](), None
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        # A search is useless without time to plan its result.
+        # Stop if no time would remain to plan the result of another search.
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
-        # A plan of this one would be within if its ratio to the live peak were the same.
+        # Aim for a live peak whose plan would meet the limit at the last plan's ratio of peak to live peak.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
         if last.peak <= within:
             aim = max(aim, last.live_peak)
@@ -239,7 +239,7 @@ def points_of_large(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # The program is already ordered, as the search also changes the order.
+            # Plan the program in its present order, as the search has already improved the order.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

@@ -1,6 +1,6 @@
-"""The search for an order without clones, in parallel with the search for programs, until its plan fits.
+"""The search for an order without clones (repeated runs), in parallel with the search for programs.
 
-Such an order has the least cost, so it ends the other search.
+Once the plan of such an order fits, it ends the other search, as it has the least cost.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memplan.extensions.recompute.points import point_of_order, points_of
 from memplan.solvers.search.control import Control
 
 _SHARE, _TRIED = 0.8, 0.25
-"""The share of the time for the search of orders, the rest being for plans; and the share of that time after which the
-search waits for the other search to end, if it has found no lower order."""
+"""The fraction of the time for the search for orders, and the fraction of that after which it waits for the other
+search to end if it has found no lower order. Plans get the rest of the time."""
 
 
 class _CallEnd(threading.Event):
-    """An event that ends a part of a call; it is also set once the whole call ends."""
+    """An event that ends one part of a call; it counts as set once the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _CallEnd(threading.Event):
 
 
 class Ordering:
-    """The search for an order without clones, which can be continued towards a limit."""
+    """The search for an order without clones, which can continue towards a limit."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
         inside = order_regions(graph, control)
@@ -85,7 +85,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order whose plan is within a limit or nearest to it, None if there is no plan."""
+        """Return the point of an order whose plan is within a limit or closest to it, or None if there is no plan."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):
@@ -95,7 +95,7 @@ class Ordering:
                 if best.peak <= limit:
                     return best
             if self._peak <= self._search.bound:
-                # The order is optimal, so the remaining time is for plans.
+                # Leave the remaining time to plans, as the order is optimal.
                 break
             if self._peak == before and part is not share:
                 is_alone.wait(share.remaining_s)
@@ -108,10 +108,10 @@ class Ordering:
     def _points_of_falling_peaks(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
-        """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
+        """Yield points of orders with falling peaks, below the last one's, until the control ends the search."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
-                # With the last plan's ratio to its live peak, a plan of this goal would be within the limit.
+                # Aim for a live peak whose plan would meet the limit at the last plan's ratio of peak to live peak.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
                 goal = max(goal, self._search.bound)
                 self._search.use(watched, goal)
@@ -136,12 +136,12 @@ class Ordering:
 
 
 class OrderBeside:
-    """A search for an order in parallel to another search, which it ends by `control` once an order fits the limit."""
+    """A search for an order in parallel to another search, which `control` ends once an order fits the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:
-        """Return the point of the order once its plan is within the limit or time is over, None if there is no plan."""
+        """Return the point of the order once its plan fits the limit or time is over; None without a plan."""
         self._is_alone.set()
         return self._future.result()

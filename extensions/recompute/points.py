@@ -1,4 +1,4 @@
-"""The points of a frontier: each program is ordered, planned, and checked by execution."""
+"""The points of a recomputation frontier: each program is ordered, planned, and checked by execution."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.solvers.search.control import Control
 
 _SETTLED_AFTER = 3
 _LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
-"""The least time for a plan in seconds: a constant, and a term for each operation."""
+"""The minimum time for a plan in seconds: a constant, and a term for each operation."""
 PLANNED_S = 6e-5
-"""The seconds per operation for writing, planning and checking a program of a large graph."""
+"""The seconds per operation for building, planning and checking a program of a large graph."""
 _PREPARED_S = 1e-6
-"""The seconds for preparing the search of an order, divided by the square of the number of operations."""
+"""The seconds for preparing the search for an order, per squared number of operations."""
 
 
 def points_of(
@@ -39,7 +39,7 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Return the points of programs, the first one even without time; programs that cannot be graphs are skipped.
+    """Return the points of programs; the first one is planned even without time, and invalid programs are skipped.
 
     With `is_ordered`, programs are planned in their order without a search for a better one.
     """
@@ -47,7 +47,7 @@ def points_of(
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
-        # With counted work, every point gets the same share.
+        # With counted work, give every point the same share, so that results do not depend on the time of others.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
             points.append(_ordered_point(graph, costs, runs, share, is_ordered))
@@ -57,7 +57,7 @@ def points_of(
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Return the point of a search's best order whose plan is within a limit, or nearest to it; None without a plan."""
+    """Return the point of a search's best order whose plan is within a limit, or closest to it; None without a plan."""
 
     def pose(order: Sequence[int]) -> Problem:
         return _problem_of(clone_graph(graph, order))
@@ -83,7 +83,7 @@ def _ordered_point(
 ) -> RecomputedPoint:
     """Return the point of a program, which is reordered until each reader reads the intended clone."""
     program = clone_graph(graph, runs)
-    # A fifth of the time for each of at most three orders, for the plan, and for the bound.
+    # Split the time into five equal shares: at most three orders, the plan, and the bound.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -94,13 +94,13 @@ def _ordered_point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # If there are clones or the graph is large, all of a short time is for the plan.
+    # If the time is short, give all of it to the plan of a program with clones or of a large graph.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
-        # The bound of the program's order assumes its choice of clones for readers, so it is not valid for others.
+        # Bound the relaxed graph: a bound of this program would assume its choice of clones for readers.
         bound = order_unplanned(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
@@ -110,7 +110,7 @@ def _ordered_point(
 def _checked_point(
     graph: OperationGraph, costs: Sequence[int], program: CloneGraph, bound: int, placed: PlanAndProblem
 ) -> RecomputedPoint:
-    """Return the point of a program's plan after executing the program on it.
+    """Return the point of a program's plan, after executing the program on the plan's addresses.
 
     Raises InvalidPlanError for a plan on which the program computes wrong values.
     """
@@ -145,13 +145,13 @@ def _problem_of(program: CloneGraph) -> Problem:
 
 
 def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Return the plan of a program with its problem; raises TimeOverError if there was no time for any plan."""
+    """Return the plan of a program with its problem; raises TimeOverError if the time does not suffice for any plan."""
     problem = _problem_of(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # The time was over before there was a plan.
+        # Try once more without cancellation, as the time was over before there was a plan.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {count_text(len(problem.buffers), 'tensor')}")

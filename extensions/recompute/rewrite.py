@@ -1,4 +1,4 @@
-"""Conversion of programs in which operations run several times to graphs with clones."""
+"""Conversion of programs in which operations run several times into graphs with clones, one operation per run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 @dataclass(frozen=True)
 class CloneGraph:
-    """A graph with clones: operation k is a run of operation `runs[k]` of the first graph.
+    """A graph with clones: operation k is a run of operation `runs[k]` of the given graph.
 
-    Its tensor t has the value of tensor `tensors[t]` of the first graph.
+    Its tensor t has the value of tensor `tensors[t]` of the given graph.
     """
 
     graph: OperationGraph
@@ -30,7 +30,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
-    # The current clone of each tensor of the first graph, and the first graph's tensor of each clone.
+    # `current` has the latest clone of each tensor of the given graph, `tensors` the original tensor of each clone.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
     ops = []
@@ -41,7 +41,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
             current[t] = len(tensors)
             tensors.append(t)
         makes = tuple(current[t] for t in row.outputs)
-        # Most operations of a large graph are unchanged, and are not copied.
+        # Copy only changed operations, as most operations of a large graph are unchanged.
         if is_again or row.after or (reads, makes) != (row.inputs, row.outputs):
             after = tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())}))
             name = f"{row.name} again" if row.name and is_again else row.name
@@ -61,10 +61,10 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
 
 
 def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
-    """Return a graph whose least peak is a lower bound for all programs with these clones.
+    """Return a graph whose minimum peak is a lower bound for all programs with these clones.
 
-    Its operations run once. A tensor with clones counts only while an operation that makes or reads it runs. Whichever
-    clone a reader reads, no sequence of these runs thus has a peak below the least one of this graph.
+    Its operations run once. A tensor with clones counts only while an operation that writes or reads it runs. Whichever
+    clone a reader reads, no sequence of these runs thus has a peak below the minimum of this graph.
     """
     if not clones:
         return graph
@@ -74,7 +74,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
-        # An output that may overwrite an input, where either has clones, is assumed to do so.
+        # Assume that an output overwrites an input if it may and either has clones, so that the bound stays valid.
         more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
@@ -82,7 +82,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
 
 
 def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs without repeated ones whose outputs no later run reads and the graph does not keep."""
+    """Return the runs without unneeded repetitions, whose outputs no later run reads and the graph does not keep."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []
@@ -91,7 +91,7 @@ def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
             count[v] -= 1
             continue
         needed.append(v)
-        # Only readers before this run can use the results of an earlier run.
+        # Forget later readers: they use the results of this run, not of an earlier one.
         read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

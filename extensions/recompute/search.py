@@ -1,6 +1,6 @@
-"""The search for drops: which stays of tensors to drop to meet a budget at the least cost.
+"""The search for drops that meet a budget at the least cost; a drop is a stay between two uses without the tensor.
 
-The search is greedy by the excess removed per cost; outdated worths are re-evaluated only when they reach the top. Then
+The search is greedy by the excess removed per cost; outdated values are re-evaluated only when they reach the top. Then
 unneeded drops are undone.
 """
 
@@ -18,12 +18,12 @@ from memplan.solvers.search.control import Control
 _BATCH = 24
 """The number of changes that are tried together in one call."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
-"""Drops worth at least `_ALIKE` of the best one are made together, unless an outdated worth is more than `_STALE` times
-as high. Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes."""
+"""Drops worth at least `_ALIKE` of the best one are made together, unless an outdated value is over `_STALE` times as
+high. Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes."""
 
 
 class DropSearch:
-    """The search for drops that bring a program's peak within budgets."""
+    """The search for sets of drops whose peak is within given budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
         self.stays, self._control = stays, control
@@ -39,25 +39,25 @@ class DropSearch:
         self.stays.flag = control.raised
 
     def empty_drops(self) -> Drops:
-        """Return the drops of the original program, in which only tensors that nothing needs any more are dropped."""
+        """Return the drops of the original program, in which tensors are dropped only after their last use."""
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return drops within a budget, or nearest to it, found from the drops `start`."""
+        """Return drops within a budget, or as close to it as possible, found by adding to the drops `start`."""
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return drops without the ones that a higher budget makes unnecessary."""
+        """Return the drops without those that a higher budget makes unnecessary."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
-        """Return True once no time is left, after accounting for the work done."""
+        """Account for the work done; return True once the time is over."""
         self._control.spend(self.stays.work - self._spent)
         self._spent = self.stays.work
         return self._control.is_over
 
     def work_left(self) -> int:
-        """Return the steps left if work is counted, else a number larger than any time allows."""
+        """Return the remaining steps if work is counted, else a number larger than any time allows."""
         self.is_over()
         return int(self._control.work_left[0])
 
@@ -71,7 +71,7 @@ class DropSearch:
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
     def _lower_to_budget(self, start: Drops, budget: int) -> Drops:
-        """Drop stays until the peak is within the budget or no drop helps."""
+        """Drop stays until the peak is within the budget, or no drop lowers the excess."""
         now = self._evaluated_drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
         for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
@@ -81,7 +81,7 @@ class DropSearch:
         while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
-            # Worths in the queue are from earlier states, and mostly too high.
+            # Values in the queue are from earlier states and mostly too high, hence the tolerance _STALE.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._drop_batch(now, budget, taken)
@@ -91,12 +91,12 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays of similar worth together if that is effective, else only the first; return how many."""
+        """Drop stays of similar value together if effective, else the first; return drops and count."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Drops that remove the same excess are worth less together; in that case only the best is made.
+        # Make only the best drop if the drops remove the same excess, which makes them less effective together.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1
@@ -114,8 +114,8 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _prune(self, now: Drops, budget: int) -> Drops:
-        """Undo unneeded drops, the most expensive first."""
-        # If the budget is not met, the peak that was reached is the goal.
+        """Undo unneeded drops, most expensive first."""
+        # If the budget is not met, keep at least the peak that was reached.
         goal = max(budget, now.peak)
         while not self.is_over():
             dropped = np.flatnonzero(now.drop).tolist()
@@ -126,7 +126,7 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Tried again, as undoing an earlier drop may have made this one necessary.
+                # Try the change again, as undoing an earlier drop may have made this one necessary.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0
@@ -138,7 +138,7 @@ class DropSearch:
 
 
 def peak_steps(peak: int, least: int, count: int) -> list[int]:
-    """Return budgets in equal ratios from just below a peak down to the least."""
+    """Return `count` falling budgets in equal ratios, from just below a peak down to `least`."""
     if least >= peak or least <= 0:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
@@ -146,7 +146,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def floor_of(stays: Stays) -> int:
-    """Return the most bytes that a single operation needs, a lower bound on the peak of programs."""
+    """Return the maximum bytes that a single operation needs, which is a lower bound on the peak of programs."""
     graph = stays.graph
     size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -1,8 +1,8 @@
 """Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
 
-A *snapshot* is the content of memory during the first run of one of a few operations, each of which waits for the one
-before. A tensor made before a snapshot and needed after it is in memory then, or recomputed after it. The rows state
-only such facts, which are true for all orders and any number of runs.
+A *snapshot* is the content of memory during the first run of one of a few operations, each of which must run after the
+previous one. A tensor written before a snapshot and needed after it is in memory then, or recomputed later. The rows
+state only such facts, which are true for all orders and any number of runs.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from memplan.extensions.recompute.stages import Stages
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _MOST = 10
-"""The most snapshots of a program."""
+"""The maximum number of snapshots of a program."""
 _APART = 30
-"""The number of operations, divided by this, is the least distance between two snapshots."""
+"""The divisor of the number of operations that gives the minimum distance between two snapshots."""
 LARGEST = 3000
-"""The most operations of a graph for which the precedence matrix is computed."""
+"""The maximum number of operations of a graph for which the precedence matrix is computed."""
 
 
 class Snapshots:
-    """The snapshots of a graph's programs within a budget, at the operations that exceed it most."""
+    """The snapshots of a graph's programs within a budget, at the operations with the largest excess over it."""
 
     def __init__(self, stages: Stages) -> None:
         self.stages, self.cost_unit = stages, stages.cost_unit
         self.chain = self._crowded_chain()
 
     def _crowded_chain(self) -> list[int]:
-        """Return operations with a large excess over the budget, each of which waits for the previous one."""
+        """Return operations with a large excess over the budget, each of which must run after the previous one."""
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -44,15 +44,15 @@ class Snapshots:
 
     @property
     def max_cost(self) -> int:
-        """The largest cost of a solution, in units: all operations run again after each snapshot."""
+        """The maximum cost of a solution, in units: all operations run again after each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program; its objective is the recomputation cost in units, between two limits."""
+        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def repetitions(self) -> Iterator[tuple[int, int]]:
-        """Yield (operation, snapshot) for operations that may run again after a snapshot that they always precede."""
+        """Yield (operation, snapshot) for operations that may run again after a snapshot they always precede."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
@@ -83,17 +83,17 @@ class _Writer:
             self._add_needed_rows(k)
 
     def _exists_at(self, t: int, k: int) -> bool:
-        """Return True if a tensor is an input, or was made before a snapshot."""
+        """Return True if a tensor is an input, or was written before a snapshot."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _remaking_runs(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the terms of runs that remake a tensor between a snapshot and the next one."""
+        """Return the terms of runs that recompute a tensor between a snapshot and the next one."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add the columns and rows of a snapshot: its tensors fit in memory, and each was there before or is remade."""
+        """Add a snapshot's columns and rows: its tensors fit, and each was present before or is recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
@@ -119,7 +119,7 @@ class _Writer:
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
-                # A later snapshot implies this row.
+                # Skip this row, as a later snapshot implies it.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._exists_at(t, k):

@@ -1,9 +1,9 @@
 """Stages of a program: an integer program that bounds the cost of all programs within a budget.
 
-A *moment* is the first run of an operation. A *stage* is the operations that run again between a moment and the
-previous one; the last stage follows all moments. Any program, in any order and with any number of runs, is described by
-the operation of each moment, the tensors in memory at it, and the operations that each stage runs at least once. These
-satisfy the rows below; only the order within a stage is not modelled.
+A *moment* is the first run of an operation. A *stage* consists of the operations that run again between a moment and
+the previous one; the last stage follows all moments. Any program, in any order and with any number of runs, is
+described by the operation of each moment, the tensors in memory at it, and the operations that each stage runs at least
+once. These satisfy the rows below; only the order within a stage is not modelled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Stages:
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
         self.earlier = away.earlier
-        """Row v: the operations that precede v in every order."""
+        """A matrix whose row v marks the operations that precede v in every order."""
         self.first: list[int] = self.earlier.sum(axis=1).tolist()
         """The first possible moment of each operation."""
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
@@ -55,11 +55,11 @@ class Stages:
 
     @cached_property
     def max_cost(self) -> int:
-        """The largest cost of a solution, in units: all operations run again in every stage."""
+        """The maximum cost of a solution, in units: all operations run again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program; its objective is the recomputation cost in units, between two limits."""
+        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
@@ -91,7 +91,7 @@ class _Writer:
     def _add_columns(self, again: set[int]) -> None:
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
-        # The last possible moment of use, of each tensor and of each operation's results.
+        # Compute the last possible moment of use of each tensor and of each operation's results.
         until = [n if t in kept else -1 for t in range(len(graph.size))]
         useful = [-1] * n
         for v in reversed(range(n)):
@@ -107,7 +107,7 @@ class _Writer:
             if maker is None and t not in stages.given:
                 continue
             since = 0 if maker is None else stages.first[maker]
-            # A tensor that is not recomputed is in memory at least from its latest making to its earliest last use.
+            # A tensor that is not recomputed is in memory at least from its latest write to its earliest last use.
             surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
             if maker not in again and t in graph.permanent_tensors:
                 surely = n
@@ -125,7 +125,7 @@ class _Writer:
         return self._column_term("moment", v, k)
 
     def run_terms(self, v: int, k: int) -> Terms:
-        """Return terms whose sum is 1 if operation v has run by moment k."""
+        """Return terms whose sum is 1 if operation v has run by moment k, else 0."""
         if k >= self.stages.last[v]:
             return [(ONE, 1)]
         return [(self.moment(v, j), 1) for j in range(self.stages.first[v], k + 1)]
@@ -164,7 +164,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _add_memory_rows(self) -> None:
-        """Add rows: tensors in memory were there before or are made, fit in the budget, and include all inputs."""
+        """Add rows: tensors in memory were there before or are written, fit in the budget, and include all inputs."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -188,7 +188,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _add_stage_rows(self) -> None:
-        """Add rows: an operation that runs again has run before, is still allowed to, and finds its inputs."""
+        """Add rows: an operation that runs again has run before, may run again, and finds its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -201,7 +201,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add rows: during a repeated run, the tensors that stay fit in memory with those of the operation."""
+        """Add rows: during a repeated run, the tensors that stay in memory fit together with the operation's own."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
@@ -225,7 +225,7 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stay_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k without being made between."""
+        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, and unwritten in between."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

@@ -1,4 +1,4 @@
-"""The stays of tensors between their uses: which of them can be dropped, and with which effect."""
+"""The stays of tensors (times between two uses): those that can be dropped from memory, and the effect of drops."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from memplan.solvers.core.tables import Reference
 
 _MOST_COST = 2**60
 _FEW = 2
-"""The number of changes that are tried even if the time is over."""
+"""The maximum number of changes that are tried even after the time is over."""
 _NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
-"""The most runs of a program, as a multiple of the number of operations."""
+"""The maximum number of runs of a program, as a multiple of the number of operations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drops:
-    """A set of dropped stays, with the resulting peak in bytes and cost of all runs.
+    """A set of dropped stays, in which tensors are not kept, with the resulting peak in bytes and cost of all runs.
 
     `places` is the order of the operations' first runs, as positions in the order of the stays.
     """
@@ -59,7 +59,7 @@ class CheapestPrograms(NamedTuple):
 class Stays:
     """The stays of a graph's tensors in one valid order of its operations.
 
-    Stay s is of tensor `tensor[s]`, from the operation at position `begin[s]` of the order to that at `end[s]`, which
+    Stay s of tensor `tensor[s]` extends from the operation at position `begin[s]` to the operation at `end[s]`, which
     is the number of operations for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
     """
 
@@ -79,10 +79,10 @@ class Stays:
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
         again = may_run_again(graph)
-        # A given tensor has no maker, so it cannot be recomputed.
+        # Exclude given tensors: no operation writes them, so they cannot be recomputed.
         can_drop = [v is not None and again[v] is not None for v in graph.maker]
         self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
-        # Divided by this unit, the costs of the longest program have a sum below 2^60.
+        # Choose the unit so that the costs of the longest program, divided by it, have a sum below 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
         self.cost, self.once = table.cost, int(table.cost.sum())
@@ -91,14 +91,14 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def run(self, drops: Drops) -> list[int]:
-        """Return the operations as they run with some drops; empty if there are too many."""
+        """Return the operations in the order in which they run with some drops; empty if there are too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
     def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
         """Try each change of the drops separately; a change flips the stays that it lists.
 
-        If the time is over before all of many changes are tried, the peaks of the others are -1.
+        If the time is over before all of many changes are tried, the remaining peaks are -1.
         """
         first, rows = rows_of(changes)
         table = Replay(
@@ -111,7 +111,7 @@ class Stays:
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
             run=self._run,
-            # A few replays end soon, and their results are needed even if the time is over.
+            # Ignore the time limit for a few replays, which end soon and whose results are needed.
             flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
@@ -120,7 +120,7 @@ class Stays:
         return table
 
     def anneal(self, start: Drops, kept: CheapestPrograms, budget: int, effort: Effort) -> Drops:
-        """Change drops and order at random, and return the final drops; `kept` gets the cheapest programs."""
+        """Change drops and order at random; return the final drops, and update `kept` with the cheapest programs."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(
             budget=budget,

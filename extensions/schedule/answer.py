@@ -1,4 +1,4 @@
-"""The answer of `schedule`: steps, their tiles, and the tensors that stay in the fast memory after each."""
+"""The answer of `schedule`: steps, their tiles, and the tensors that stay in the fast memory after each step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memplan.questions.question import Answer, AnswerOfFile
 from memplan.solvers.search.to_plan import gap_of
 
 EPSILON = 1e-6
-"""The relative tolerance within which values count as equal, far below the time of one byte."""
+"""The relative tolerance within which values count as equal; it is far below the time of one byte."""
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound"]
 SlotKind = Literal["input", "output", "retained", "workspace", "constants", "ring", "sums", "tensor", "staged"]
 
 
 class ScheduleSlot(Answer):
-    """A part of the fast memory in the steps `start` (inclusive) to `end`: its purpose and its tensor.
+    """A range of the fast memory in the steps `start` (inclusive) to `end`: its purpose and its tensor.
 
-    `constants` and `workspace` of a network have the first tensor that their operation makes. In the second one of
-    three memories lie tensors and constants, and pieces that are `staged` on their way.
+    For a network, slots of `constants` and `workspace` have the first output of their operation as tensor. Slots of the
+    second of three memories have tensors, constants, or pieces that are `staged` during their transfer.
     """
 
     kind: SlotKind
@@ -35,7 +35,7 @@ class ScheduleSlot(Answer):
 
 
 class ScheduleTransfer(Answer):
-    """The transfer of a tensor between two memories in a step: its bytes, and the number of transfers."""
+    """The transfers of a tensor between two memories in a step: their bytes, and their number."""
 
     step: int
     kind: Literal["input", "output", "constants"]
@@ -47,7 +47,7 @@ class ScheduleTransfer(Answer):
 
 
 class SchedulePoint(Answer):
-    """A schedule on a frontier, simulated and placed within its peak: its figures and number of steps."""
+    """A schedule on a frontier, simulated and placed within its peak: its figures and its number of steps."""
 
     peak: int
     latency: float
@@ -58,15 +58,12 @@ class SchedulePoint(Answer):
 class ScheduleAnswer(AnswerOfFile):
     """A schedule: for each step its operations, the tile's width, height and depth, and the retained tensors.
 
-    Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.
-    It is `optimal` at its lower bound. `proof` says why no schedule is better: its value is the lower `bound`, or
-    all in tiles of powers of two were looked at (`exhaustion`). Where it `is_exhausted`, no grouping of operations,
-    each once, in such tiles, is better.
-    Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
-    `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
-    ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others;
-    `transfers` what moves from memory to memory. Of three memories, `far` are the tensors in the last one, and -1 - v
-    for the constants of operation v; `second_slots` are what lies in the second one.
+    Times are computed by the simulator; `link_busy` is the fraction of a step's time in which the link transfers bytes.
+    A schedule is `optimal` if its value equals the lower bound; `proof` is then `bound`. `alternatives` has, if
+    operations have any, the chosen alternative of each operation of a step, 0 for the operation itself. For a network,
+    `regions` has the ranges of each operation in each step, `channels_outermost` lists the steps whose outermost loop
+    is over channels, and `transfers` has the transfers between memories. For three memories, `far` has the tensors in
+    the last one, and -1 - v for the constants of operation v; `second_slots` has the slots of the second one.
     """
 
     status: Literal["optimal", "feasible"]
@@ -98,12 +95,12 @@ class ScheduleAnswer(AnswerOfFile):
     def from_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
     ) -> ScheduleAnswer:
-        """Return the answer for steps that were simulated, with their figures and the lower bound."""
+        """Return the answer for simulated steps, with their figures and the lower bound."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
             busy = step.first_link_bytes / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
-        if 0 < bound - value <= EPSILON * bound:  # the same sum in another order may differ by rounding
+        if 0 < bound - value <= EPSILON * bound:  # sums in different orders may differ by rounding
             bound = value
         return cls(
             status="optimal" if proof == "bound" else "feasible",

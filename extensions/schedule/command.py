@@ -1,4 +1,4 @@
-"""The command `memplan schedule`, and the page that it writes."""
+"""The command `memplan schedule`, which can also write a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.extensions.schedule.schedule import QUESTION
 
 @command_of(QUESTION, beside=(PAGE,))
 def schedule(line: CommandLine) -> int:
-    """Answer, and draw the page."""
+    """Print the answer and write the page if it is requested."""
     call = read(line)
     answer = ask(call)
     show(call, answer)

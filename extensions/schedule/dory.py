@@ -1,8 +1,8 @@
 """Networks of DORY, a tiler for microcontrollers, read from its list of nodes in JSON.
 
-Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and maybe `Weights`.
-Tensors are identified by the names under which nodes read and make them; a tensor that no node makes is an input.
-Source: dory/Parsers in pulp-platform/dory.
+Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and optionally `Weights`.
+Tensors are identified by the names that nodes use for their inputs and outputs; a tensor that no node writes is an
+input. Source: dory/Parsers in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES = {8: "int8", 16: "int16", 32: "int32"}
 
 
 def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
-    """Return the nodes in the JSON of a file: a list, an object with one list, or nodes by name; None otherwise."""
+    """Return the nodes in a file's JSON: a list, an object with one list, or nodes by name; None for other JSON."""
     if isinstance(fields, Mapping):
         lists = [value for value in fields.values() if isinstance(value, list)]
         fields = lists[0] if len(lists) == 1 else list(fields.values())
@@ -35,7 +35,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
 
     def tensor(name: str, shape: list[int], bits: int) -> int:
         if bits not in _TYPES and name not in numbers:
-            raise FormatError(f"{name}: must have 8, 16 or 32 bits an element, got {bits}")
+            raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
         if name not in numbers:
             numbers[name] = len(sizes)
             tensors.append({"name": name, "shape": shape, "dtype": _TYPES[bits]})
@@ -60,7 +60,9 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
                 attributes |= {"kernel": row["kernel_shape"], "strides": row["strides"], "pads": row["pads"]}
                 attributes |= {"dilations": row.get("dilations") or [1, 1]}
         except (KeyError, TypeError) as error:
-            raise FormatError(f"nodes[{k}]: must have what a layer of DORY has, {error} is missing or wrong") from error
+            raise FormatError(
+                f"nodes[{k}]: must have the fields of a DORY layer, {error} is missing or wrong"
+            ) from error
         ops.append({"kind": kind, "in": read, "out": [out], "name": row["name"] or None, "attributes": attributes})
     read_names = {t for op in ops for t in op["in"]}
     outputs = [op["out"][0] for op in ops if op["out"][0] not in read_names]

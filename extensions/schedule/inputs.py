@@ -22,15 +22,14 @@ def _graph_of_json(value: object) -> OperationGraph:
     fields = object_in(value, "problem", ProblemError)
     if "buffers" in fields:
         raise ProblemError(
-            "problem: must be a model or a graph, which has ops,"
-            " got buffers, which say no operations and which `plan` takes"
+            "problem: must be a model or a graph of operations, got buffers without operations, which `plan` can place"
         )
     return graph_from(fields)
 
 
 def _graph_of_file(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
     if reader.options.alignment is not None:
-        rule = "must be that of the memories of `target`, which tiles are placed in"
+        rule = "must be given by the memories of `target`, in which tiles are placed"
         raise OptionError.from_rule("alignment", rule, way="leave it out")
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)

@@ -1,4 +1,4 @@
-"""The question `schedule`: which operations run together, in which tiles, and what stays in the fast memory."""
+"""The question `schedule`: which operations run together, in which tiles, and which tensors stay in the fast memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Control, Question, SearchOptions
 
 _SHOWN = 40
-"""The most steps that the printed lines list."""
+"""The maximum number of steps that the printed lines list."""
 
 
 class ScheduleOptions(SearchOptions):
-    """Options of a schedule."""
+    """Options of the question `schedule`."""
 
     objective: Objective = Field(
         "latency",
@@ -60,7 +60,7 @@ def schedule(
 def _machine(target: Target | None, capacity: int | None) -> Target:
     if target is None:
         raise ProblemError(
-            "target: is required, as a network says nothing about the machine: examples/schedules has some"
+            "target: is required, as a network does not describe the machine: examples/schedules has some"
         )
     return target if capacity is None else target.with_capacity(capacity)
 
@@ -88,7 +88,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 
 def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
-    """Return an error of a schedule that another program made; None if it has none."""
+    """Return an error of a schedule from another program, or None if it is correct."""
     options: ScheduleOptions = values["options"]
     machine = _machine(values.get("target"), options.fast_memory)
     return schedule_refuted(values["problem"], machine, options.objective, found)
@@ -97,7 +97,7 @@ def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
 def schedule_refuted(
     problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
-    """Return an error in the steps, offsets or claims of a schedule from another program; None if it has none."""
+    """Return an error in the steps, offsets or claims of a schedule from another program, or None."""
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:
@@ -109,7 +109,7 @@ def schedule_refuted(
         far = frozenset(item if item >= 0 else -1 - number[-1 - item] for item in found.far)
         figures, wrong = run_network(graph, steps, machine, far)
     except (ProblemError, ValueError, KeyError, TypeError, IndexError) as error:
-        return f"regions: must be such as steps have, {error}"
+        return f"regions: must be valid regions of steps, {error}"
     if wrong:
         return wrong[0]
     if (why := slot_violation(slots_of(figures), machine, found.slots)) is not None:
@@ -120,21 +120,19 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # The points of a front cannot be recounted, as the answer does not have their steps.
+    # Skip the points of a front, which cannot be recounted, as the answer lacks their steps.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
-    return f"{wrong[0]}: must be what its steps say" if wrong else None
+    return f"{wrong[0]}: must equal the value recomputed from its steps" if wrong else None
 
 
 def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
-    """Return a region with all fields that follow from its ranges; raises ProblemError for impossible ranges."""
+    """Return a region with recomputed fields that follow from its ranges; raises ProblemError for impossible ranges."""
     if not row.ops or (row.kind != "whole" and not row.ranges):
         raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
     for buffer in row.buffers or ():
         if min(*buffer.capacity, buffer.bytes) < 0:
-            raise ProblemError(
-                f"regions: must have buffers of no less than 0 bytes, got that of tensor {buffer.tensor}"
-            )
+            raise ProblemError(f"regions: must have buffers of at least 0 bytes, got less for tensor {buffer.tensor}")
     return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remake(row.ranges)
 
 

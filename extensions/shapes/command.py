@@ -12,12 +12,12 @@ from memplan.extensions.shapes.shapes import QUESTION
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
-"""The language of a source file that computes offsets, by its suffix."""
+"""The language of an output file with source code, by its suffix."""
 
 
 @command_of(QUESTION, forms=SOURCES, beside=(PAGE,))
 def shapes(line: CommandLine) -> int:
-    """Answer the question, also as source code in the language of the output file."""
+    """Print the answer and write the output files. Source code has the language of the output file."""
     call = read(line)
     _prepare_source(call)
     answer = ask(call)
@@ -37,11 +37,11 @@ def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _prepare_source(call: Call) -> None:
-    """Set the option `to` to the language of the file that -o names; raises OptionError for several languages."""
+    """Set the option `to` to the language of the output file; raises OptionError for several languages."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
         languages.add(wanted)
     if len(languages) > 1 and any(map(call.has_output, SOURCES)):
-        raise OptionError(f"output: must be of one language, got {', '.join(sorted(languages))}")
+        raise OptionError(f"output: must be in one language, got {', '.join(sorted(languages))}")
     if languages and wanted is None:
         call.change(to=languages.pop())

@@ -1,4 +1,4 @@
-"""The largest values of symbols with which a problem fits a capacity."""
+"""The largest values of symbols for which a problem fits a capacity."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memplan.planner.errors import Option, OptionError, count_text, excerpt
 from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000
-"""The most values that are tried one by one if the peak is not monotone in a symbol."""
+"""The maximum number of values tried one by one if the peak is not monotone in a symbol."""
 MOST_VALUE = 2**62
 _STEPS = 40
-"""The most steps of a staircase that the terminal lines show."""
+"""The maximum number of steps of a staircase that are printed."""
 Peak = Callable[[Values], int]
 
 
 class Limit(Answer):
-    """The largest fitting value of a symbol by this plan, and an upper bound for any plan; null: none fits."""
+    """The largest fitting value of a symbol by this plan, and an upper bound for any plan; null if no value fits."""
 
     symbol: str
     by_plan: int | None
@@ -31,10 +31,10 @@ class Limit(Answer):
 
 
 class ShapesLimits(Answer):
-    """The values to which symbols may grow: `limits` if one symbol has no value in `at`.
+    """The values up to which symbols may grow: `limits` if one symbol has no value in `at`.
 
-    Where there are two, `stairs` are the pairs of values that fit of which neither can grow alone, by the plan, and
-    `stairs_of_any_plan` those that no plan can pass.
+    For two such symbols, `stairs` has the maximal fitting pairs of values by the plan: neither value can grow alone.
+    `stairs_of_any_plan` has the pairs that no plan can exceed.
     """
 
     capacity: int
@@ -49,7 +49,7 @@ class ShapesLimits(Answer):
         return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
 
     def lines(self) -> Iterator[str]:
-        """Yield the limits as lines for a terminal."""
+        """Yield the limits as printed lines."""
         beside = f" at {point_text(self.at)}" if self.at else ""
         yield f"within {self.capacity:,} bytes{beside}:"
         for limit in self.limits:
@@ -88,14 +88,14 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     free = [name for name in problem.symbols if name not in at]
     if len(free) not in (1, 2):
         rest = f"got none for {', '.join(free)}" if free else "got a value for each"
-        raise OptionError(f"at: must have values of all symbols but one or two, {rest}")
+        raise OptionError(f"at: must have values for all symbols except one or two, {rest}")
     return capacity, free
 
 
 def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
-    """Return how far free symbols may grow within a capacity: the limit of one symbol, or the staircase of two.
+    """Return the values up to which free symbols may grow: the limit of one symbol, or the staircase of two.
 
-    Each limit has two values: that of the plan, and one that no plan can exceed. Raises OptionError.
+    Each limit has two values: the plan's limit, and one that no plan can exceed. Raises OptionError.
     """
     sized = planned.sized
     evaluator = Evaluator(sized.problem, planned.programs)
@@ -114,14 +114,14 @@ def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], fre
 
 
 def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
-    """Return a function from values of the symbols to the lower bound in bytes: the largest load."""
+    """Return a function from values of the symbols to the lower bound in bytes, the maximum load of a live set."""
     return lambda values: max(sized.space.values(loads, values))
 
 
 def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
     """Return True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
 
-    The variables (symbols and atoms) are assumed to be independent, so that each may be raised separately.
+    Variables (symbols, floors and maxima) are assumed to be independent: each may grow separately.
     """
     for variable in sorted(names([polynomial])):
         atom = space.atoms.get(variable)
@@ -151,17 +151,17 @@ def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
 
 @dataclass
 class SymbolLimits:
-    """Limits of the symbols of one problem; `peak` returns the bytes needed at given values."""
+    """Limits of the symbols of one problem; `peak` returns the bytes needed at given values of the symbols."""
 
     sized: CompiledSizes
     peak: Peak
     _grows: dict[str, bool] = field(default_factory=dict)
 
     def max_fitting(self, name: str, at: Values, capacity: int) -> int | None:
-        """Return the largest fitting value of a symbol, others as in `at`; None if its least value does not fit.
+        """Return the largest fitting value of a symbol, given the others in `at`; None if its minimum does not fit.
 
         If the peak may fall while the symbol grows, smaller values need not fit. Raises ValueError if the symbol has no
-        largest value and the peak does not grow with it, or if there are too many values to try.
+        maximum and the peak does not grow with it, or if there are too many values to try.
         """
         symbol = self.sized.space.symbols[name]
         low, high = symbol.steps
@@ -180,7 +180,7 @@ class SymbolLimits:
             high = max(1, low)
             while fits(high):
                 if high >= MOST_VALUE:
-                    raise ValueError(f"{name}: has no limit, as nothing grows with it")
+                    raise ValueError(f"{name}: has no limit, as no size grows with it")
                 high *= 2
         while low < high:
             middle = (low + high + 1) // 2
@@ -188,7 +188,7 @@ class SymbolLimits:
         return low * symbol.multiple_of
 
     def grows(self, name: str) -> bool:
-        """Return True if all sizes are proved not to fall while a symbol grows."""
+        """Return True if it is proved that no size falls while a symbol grows."""
         if name not in self._grows:
             self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
         return self._grows[name]
@@ -207,7 +207,7 @@ class SymbolLimits:
         while step <= high:
             value = step * symbol.multiple_of
             limit = self.max_fitting(second, {**at, first: value}, capacity)
-            # The largest value of the first symbol at that limit of the second one is a corner of the staircase.
+            # A corner of the staircase is the largest value of the first symbol at that limit of the second one.
             widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})

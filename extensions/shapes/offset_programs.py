@@ -18,15 +18,15 @@ from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""Pairs of indices, of an earlier value and of a size; a term is the sum of both."""
+"""Pairs of indices, of an earlier value and of a size; each pair denotes their sum."""
 
 
 class OffsetProgram(Value):
-    """Offsets as maxima of sums: value `i` is the largest of the sums `values[i]`, and 0 where there are none.
+    """Offsets as maxima of sums: value `i` is the maximum of the sums `values[i]`, or 0 without sums.
 
-    Buffer `b` lies at value `which[b]`, and the peak is the largest of `last`. `order` is the order of stacking that it
-    was made of, as positions of buffers. `peak` are expressions whose maximum is the peak, None for too many; `forms`
-    are these as polynomials, where the program was made.
+    Buffer `b` is at value `which[b]`, and the peak is the maximum of `last`. `order` is the stacking order from which
+    the program was derived, as positions of buffers. `peak` has expressions whose maximum is the peak, None if there
+    are too many; `forms` has them as polynomials in the process that derived them.
     """
 
     values: tuple[Terms, ...]
@@ -46,7 +46,8 @@ class OffsetProgram(Value):
     def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
         """Return the offset of each buffer, and the end offsets whose maximum is the peak, as expressions.
 
-        `sizes` are the padded sizes by index; `largest` returns the maximum of some sums, 0 for none. Ends are padded.
+        `sizes` has the padded sizes by index; `largest` returns the maximum of some sums, 0 for none. End offsets are
+        padded.
         """
         made: list[Any] = []
         for terms in self.values:
@@ -55,9 +56,9 @@ class OffsetProgram(Value):
 
 
 class OffsetPrograms(Value):
-    """Several programs, all evaluated; the program with the least peak gives the offsets.
+    """Several programs, which are all evaluated; the program with the least peak gives the offsets.
 
-    `sizes` are the distinct sizes, padded to the alignment, as expressions; buffer `b` has size `size_of[b]`.
+    `sizes` has the distinct sizes, padded to the alignment, as expressions; buffer `b` has size `size_of[b]`.
     """
 
     sizes: tuple[str, ...]
@@ -66,10 +67,11 @@ class OffsetPrograms(Value):
 
 
 class ProgramsProof(Answer):
-    """The proof for all values: the peak is at most `1 + ratio` times the bound; none where `ratio` is null.
+    """The proof for all values that the peak is at most `1 + ratio` times the bound; nothing is proved if `ratio` is
+    null.
 
-    `by` says how. `for_any_sizes` is true where the order is optimal whatever the sizes of the buffers are. `worst` is
-    the value at which most is needed above the bound, of all that were tried, and `worst_ratio` how many times.
+    `by` is the kind of proof. `for_any_sizes` is True if the order is optimal for any sizes of the buffers. `worst` is
+    the tried value with the largest ratio of peak to bound, `worst_ratio`.
     """
 
     ratio: float | None
@@ -80,11 +82,11 @@ class ProgramsProof(Answer):
 
 
 UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
-"""The proof in an answer that claims nothing for all values."""
+"""The proof in an answer without a claim for all values."""
 
 
 class Evaluator:
-    """Evaluates offsets and peak at given values of the symbols, in exact integers."""
+    """The evaluation of offsets and peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
         self.found, self.sized = found, compile_sizes(problem)
@@ -100,10 +102,10 @@ class Evaluator:
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the least peak of all programs, with the values of its program, and the program."""
+        """Return the least peak of all programs, the values of its program, and that program."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
-            raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {point_text(given)}")
+            raise ProblemError(f"sizes: must have a sum of less than 2^63 bytes at {point_text(given)}")
         runs = []
         for program in self.found.programs:
             values: list[int] = []
@@ -114,7 +116,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    # This loop takes half the time of max() over a generator; starting at 0 is right, as no term is negative.
+    # Use a loop, which takes half the time of max() over a generator, and start at 0, as no term is negative.
     most = 0
     for value, size in terms:
         end = values[value] + sizes[size]

@@ -36,14 +36,14 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 
 
 _TAKEN = re.compile(r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
-"""The names that the generated function uses."""
+"""The names that the generated function uses itself."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
 """The reserved words of C."""
 
 
 def argument(name: str) -> str:
-    """Return the name of a symbol as an argument; a name that is taken or reserved gets the prefix `x_`."""
+    """Return the argument name of a symbol; a name that is used or reserved gets the prefix `x_`."""
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
@@ -65,7 +65,7 @@ def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a writer of a call with all terms as arguments; a single term is written without the call."""
+    """Return a writer of a call with all terms as arguments; a single term is written without a call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -88,7 +88,7 @@ _C = _Language(
 
 
 class _Writer:
-    """Writes the lines of the function: sizes first, with shared subexpressions, then the values of each program."""
+    """The writer of the generated function: sizes with shared subexpressions, then the values of each program."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
@@ -167,7 +167,7 @@ def _range_checks(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield the name, the index in `off` and the role of each placed tensor; of each buffer if there are none."""
+    """Yield the name, the index in `off` and the role of each placed tensor, or of each buffer without tensors."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -192,7 +192,7 @@ def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _c_string(text: str) -> str:
-    """Return a text as an ASCII string literal of C, with octal escapes, which cannot absorb following digits."""
+    """Return a text as an ASCII string literal of C; its octal escapes cannot absorb following digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 

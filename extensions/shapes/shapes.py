@@ -1,4 +1,4 @@
-"""The question `shapes`: one plan for all values of the symbols of a problem's sizes."""
+"""The question `shapes`: one plan for all values of the symbols in a problem's sizes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
 
 CURVE_POINTS = 64
-"""The most points in the curve of a symbol; evaluating them takes 5 ms for 700 buffers."""
+"""The maximum number of points in the curve of a symbol; evaluating them takes 5 ms for 700 buffers."""
 
 
 class Curve(Answer):
-    """The peak and the bound over the values of one symbol, the others at their largest values `at`.
+    """The peak and the bound over the values of one symbol, with the other symbols at their largest values `at`.
 
-    A symbol that nothing bounds ends at 64 times its least value.
+    The curve of a symbol without a maximum ends at 64 times its minimum.
     """
 
     symbol: str
@@ -71,7 +71,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The most values besides corners at which programs are verified (0.1 s for 700 buffers), and the fewest in all."""
+"""The maximum values besides corners to verify (0.1 s for 700 buffers), and the minimum values in total."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
@@ -81,7 +81,7 @@ _BY: Mapping[str, str] = {
 
 
 class ShapesOptions(SymbolicOptions):
-    """Options of plans for all values."""
+    """Options of the question `shapes`."""
 
     most: Annotated[int, Field(ge=1, le=16)] = Field(
         5, description="Keep at most this many offset programs. At run time the one with the least peak is used."
@@ -101,14 +101,13 @@ class ShapesOptions(SymbolicOptions):
 class ShapesAnswer(Answer):
     """Offset programs; `optimal` means that no plan needs fewer bytes at any value of the symbols.
 
-    `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
-    there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
-    of values at which all offsets were verified; once time is over they are few, and there are no more curves;
-    `unchecked` says what is claimed that `checkers/all_values.py` did not decide in time. `apart` are sets of buffers
-    that conflicts keep apart, `pins` pairs of a buffer and the size that is its offset, `views` rows of an alias, the
-    buffer that it lies in, and the size that is its distance. `tensors` are those of a model, views too, each with the
-    buffer that it lies in, one of `ids`, or null for a weight. `limits` are there where they were asked for. Where
-    offsets of another system were checked, `verified` and its status are all that the answer has beside the symbols.
+    `bound` has expressions whose maximum is the lower bound. `curves` has peak and bound as numbers, over each symbol.
+    `verified_at` is the number of values at which all offsets were verified; after the time is over, few values are
+    verified and curves are omitted. `unchecked` names the claims that `checkers/all_values.py` did not decide in time.
+    `apart` has sets of buffers that explicit conflicts separate, `pins` pairs of a buffer and the size that is its
+    offset, `views` triples of an alias, its buffer, and the size that is its distance. `tensors` are the tensors of a
+    model, including views, each with its buffer, one of `ids`, or null for a weight. `limits` is present if requested.
+    If offsets of another system were checked, the answer has only `verified`, its status and the symbols.
     """
 
     status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
@@ -173,7 +172,7 @@ def shapes(
 def _answer(
     problem: SymbolicProblem, planned_programs: ProvedPrograms, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
-    """Return the answer for programs after verifying them at some values; at few values once time is over."""
+    """Return the answer for programs after verifying them at some values, or at few values if the time is over."""
     programs = planned_programs.programs
     points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
     some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
@@ -202,7 +201,7 @@ def _answer(
 
 
 def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return the claims for all values that `checkers/all_values.py` did not decide; None if it proved all."""
+    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if it proved all."""
     if answer.proof.ratio is None:
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
@@ -221,7 +220,7 @@ def _unproved_text(answer: ShapesAnswer) -> str:
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
-    """Yield the lines of an answer for a terminal: source code, limits, a verdict, or a summary of plan and proof."""
+    """Yield the printed lines of an answer: source code, limits, a verdict, or a summary of plan and proof."""
     if found.verified is not None:
         yield from verified_lines(found.verified)
         return

@@ -27,14 +27,14 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 
 def _parsed_ranges(given: object) -> object:
-    """Return the range of each symbol from texts such as `n=2..2048:8`; return other values unchanged."""
+    """Return the range of each symbol, parsed from texts such as `n=2..2048:8`; other values are returned unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
     for text in given.split(",") if isinstance(given, str) else given:
         parts = _RANGE.fullmatch(str(text))
         if parts is None:
-            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {excerpt(text)}")
+            raise OptionError(f"symbol: must be a symbol and its range, such as n=2..2048, got {excerpt(text)}")
         name, low, high, divisor = parts.groups()
         if name in ranges:
             raise OptionError(f"symbol: must be given once for each symbol, got {excerpt(name)} again: leave one out")
@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the symbolic problem of a question, read from a model's file if given, with the ranges of the options.
+    """Return the symbolic problem of a question, read from a model's file if given, with the ranges in the options.
 
     Raises InputError.
     """
@@ -77,12 +77,12 @@ def _parsed_problem(value: object) -> SymbolicProblem | bytes:
 
 
 def _symbolic_form(problem: Problem) -> SymbolicProblem:
-    """Return a plain problem in symbolic form; raises ProblemError unless it has sizes and lifetimes alone."""
+    """Return a plain problem in symbolic form; raises ProblemError if it has more than sizes and lifetimes."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
     if features - {"alignment", "capacity"} or len(alignments) > 1:
         text = ", ".join(sorted(features)) or "several alignments"
-        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {text}")
+        raise ProblemError(f"problem: must have buffers of one memory, with only sizes and lifetimes, got {text}")
     rows = problem.buffers
     return SymbolicProblem(
         symbols={},
@@ -108,7 +108,7 @@ def _problem_json(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the hash, the name and the number of buffers of a symbolic problem or a model's file, for lists."""
+    """Return the hash of a problem or model file, and a problem's name and size, for lists of requests."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
@@ -137,14 +137,14 @@ EXAMPLE: dict[str, Any] = {
 
 
 def _parsed_values(given: object) -> object:
-    """Return the value of each symbol from texts such as `n=128`; return other values unchanged."""
+    """Return the value of each symbol, parsed from texts such as `n=128`; other values are returned unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}
     for text in given.split(",") if isinstance(given, str) else given:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
-            raise OptionError(f"at: must be a symbol and its value, n=128, got {excerpt(text)}")
+            raise OptionError(f"at: must be a symbol and its value, such as n=128, got {excerpt(text)}")
         if name.strip() in values:
             raise OptionError(
                 f"at: must be given once for each symbol, got {excerpt(name.strip())} again: leave one out"

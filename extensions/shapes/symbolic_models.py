@@ -1,6 +1,6 @@
 """Reader of models whose dimensions are symbols: sizes are exact expressions, and lifetimes hold for all values.
 
-A model reader computes with numbers that record how they depend on symbols, so that sizes become expressions. The
+A model reader computes with numbers that record their dependence on symbols, so that sizes become expressions. The
 problem is then compared with problems read with plain numbers as dimensions, at several values of the symbols.
 """
 
@@ -26,7 +26,7 @@ from memplan.planner.model.rows import Id
 from memplan.planner.systems import file_readers
 
 _COMPARED = 3
-"""The number of values, besides corners, at which the symbolic problem is compared with plain numbers."""
+"""The number of values besides corners at which the symbolic problem is compared with plain numbers."""
 
 
 def read_symbolic(
@@ -34,7 +34,7 @@ def read_symbolic(
 ) -> SymbolicProblem:
     """Return the problem of a model for all values of the symbols in its dimensions; raises InputError.
 
-    A symbol has the given range, or else the range in the file, or any value from 1. Dimensions with a size in the
+    A symbol has the given range, else the range in the file, else any value from 1. Dimensions whose size is set by the
     options are not symbols.
     """
     options = options or ModelOptions()
@@ -48,7 +48,7 @@ def read_symbolic(
         stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
-        raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {excerpt(unknown[0])}")
+        raise OptionError(f"symbol: must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}")
     names = {each: _identifier(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
     numbers = SymbolicNumbers(symbols)
@@ -74,7 +74,7 @@ def read_symbolic(
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
     if options.says("views") and not (read.views.apart or read.views.aliases):
         raise OptionError.from_rule(
-            "views", "must be given where the file has views, and it has none", way="leave it out"
+            "views", "must be given only for a file with views, and it has none", way="leave it out"
         )
     for point in _compared_points(numbers.space):
         _require_equal_problem(read, read_at(point).problem, point)
@@ -82,13 +82,13 @@ def read_symbolic(
 
 
 def _identifier(name: str) -> str:
-    """Return the name of a dimension changed to a valid identifier for expressions."""
+    """Return a valid identifier for expressions, derived from the name of a dimension."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
 
 
 def _compared_points(space: Space) -> list[Values]:
-    """Return the values at which plain numbers are read: corners of the ranges, and some values inside."""
+    """Return the values of the symbols at which plain numbers are read: corners of the ranges, and some inside."""
     if not space.symbols:
         return []
     inner = samples(space, _COMPARED, seed=3)
@@ -99,29 +99,27 @@ def _compared_points(space: Space) -> list[Values]:
 
 
 def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values) -> None:
-    """Raise FormatError if the model read at some value differs from the symbolic problem there."""
+    """Raise FormatError if the model, read at some value of the symbols, differs from the symbolic problem there."""
     mine = read.problem.buffers
     there = f"must have one form for all values of the symbols: at {point_text(point)}"
     if mine.ids != plain.buffers.ids:
-        raise FormatError(
-            f"model: {there}, other values lie in the place of others; narrower ranges or divisors may help"
-        )
+        raise FormatError(f"model: {there}, the buffers differ; narrower ranges or divisors may help")
     for row, other in zip(mine, plain.buffers, strict=True):
         size = read.symbolic_sizes.get(str(row.id))
         value = row.size if size is None else size.numbers.space.value(size.form, point)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
             size_text = excerpt(str(size) if size is not None else row.size)
             raise FormatError(
-                f"buffer {excerpt(str(row.id))}: {there}, it is another one than {size_text} ({other.size} bytes)"
+                f"buffer {excerpt(str(row.id))}: {there}, its size or lifetime is not {size_text} ({other.size} bytes)"
             )
 
 
 def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
     problem = read.problem
     if len(problem.pools) > 1:
-        raise ProblemError("model: must have one memory where its sizes have symbols")
+        raise ProblemError("model: must have only one memory if its sizes have symbols")
     sizes: dict[Id, int] = {}
-    for row in problem.buffers:  # an alias may be larger than the buffer that it shares bytes with
+    for row in problem.buffers:  # use the largest of a buffer and its aliases, which may be larger
         home = row.id if row.alias_of is None else row.alias_of
         sizes[home] = max_number(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
     buffers = [row for row in problem.buffers if row.alias_of is None]

@@ -1,4 +1,4 @@
-"""Verification of offset programs at given values, independent of the code that computes them."""
+"""Verification of offset programs at given values of the symbols, independent of the code that computes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CALLS: Mapping[str, Callable[..., int]] = {
 
 
 class CheckResult(WireValue):
-    """The result of a verification: the number of values, and at most 20 violations."""
+    """The result of a verification: the number of values checked, and at most 20 violations."""
 
     points: int
     violations: tuple[str, ...]
@@ -49,7 +49,7 @@ class CheckResult(WireValue):
 def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> CheckResult:
     """Verify each program at values of the symbols: conflicting buffers share no bytes, and offsets are aligned.
 
-    Offsets must also be those of stacking in the program's order, since an order keeps buffers apart for all sizes.
+    Offsets must also result from stacking in the program's order, since stacking keeps buffers disjoint for all sizes.
     """
     violations = list(_structure_violations(problem, found))
     if violations:
@@ -114,7 +114,7 @@ def _structure_violations(problem: SymbolicProblem, found: OffsetPrograms) -> It
 
 
 class _Rules:
-    """The pairs of buffers that may not share bytes, and the required offsets of views and pins."""
+    """The pairs of buffers that must not share bytes, and the required offsets of views and pinned buffers."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
@@ -145,7 +145,7 @@ class _Rules:
 def _program_violations(
     rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
-    """Yield a sentence for each violation of a program at one value."""
+    """Yield a sentence for each violation of a program at one value of the symbols."""
     values: list[int] = []
     for terms in program.values:
         values.append(max((values[value] + sizes[size] for value, size in terms), default=0))

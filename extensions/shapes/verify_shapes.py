@@ -29,7 +29,7 @@ _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACT
 
 
 class SymbolicOffsets(Value):
-    """The offset of each buffer (bytes or an expression over the symbols), and the end of the memory, if any."""
+    """The offset of each buffer (bytes or an expression over the symbols), and the size of the arena, if any."""
 
     error = PlanError
 
@@ -38,7 +38,7 @@ class SymbolicOffsets(Value):
 
 
 class ShapesFault(Answer):
-    """A rule that one or two buffers break, with a value at which they do; null if none is known."""
+    """A rule that one or two buffers violate, with a value of the symbols at which they do; null if unknown."""
 
     rule: str
     buffers: tuple[str | int, ...]
@@ -46,7 +46,7 @@ class ShapesFault(Answer):
 
 
 class VerifiedShapes(Answer):
-    """The verdict: `valid` for all values, `invalid` at those in `faults` (at most 20), or `unknown` for some."""
+    """The verdict: `valid` for all values, `invalid` at the values in `faults` (at most 20), or `unknown`."""
 
     status: Literal["valid", "invalid", "unknown"]
     faults: tuple[ShapesFault, ...]
@@ -57,13 +57,13 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
 
     Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and no buffer may
     end beyond the arena. Each fault has a value at which it occurs. `deadline` is a time of the monotonic clock. Raises
-    PlanError if the offsets are not those of the problem's buffers.
+    PlanError if the offsets are not exactly those of the problem's buffers.
     """
     sized = compile_sizes(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
     if plan.offsets.keys() != ids.keys():
         odd = min(plan.offsets.keys() ^ ids.keys())
-        raise PlanError(f"offsets: must have each buffer of the problem, and no other, got {excerpt(odd)}")
+        raise PlanError(f"offsets: must have exactly the buffers of the problem, got {excerpt(odd)}")
     sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
@@ -102,7 +102,7 @@ def _faults(
 
 
 class _Claims:
-    """Claims that at each value of the symbols one of several forms is at most 0; results are cached."""
+    """Claims that, at each value of the symbols, one of several forms is at most 0; results are cached."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         self.sized, self.deadline = sized, deadline
@@ -119,7 +119,7 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return a value at which all forms are positive; False if there is none, True if that is unknown."""
+        """Return a value at which all forms are positive; False if it is proved that none exists, True if unknown."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:
@@ -129,7 +129,7 @@ class _Claims:
 
 
 def verified_lines(found: VerifiedShapes) -> Iterator[str]:
-    """Yield the verdict and the violations as lines for a terminal."""
+    """Yield the verdict and the violations as printed lines."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
         names = " and ".join(excerpt(name) for name in row.buffers)

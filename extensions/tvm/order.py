@@ -1,6 +1,6 @@
-"""A pass to run before `ToNonDataflow`, which reorders the bindings of dataflow blocks to need the fewest bytes.
+"""A pass that runs before `ToNonDataflow` and reorders the bindings of dataflow blocks to minimize memory.
 
-The calls in a dataflow block are pure, so any order in which each call comes after its inputs is legal.
+Calls in a dataflow block are pure, so every order is legal in which calls follow the sources of their inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names passes
-    """Return the pass that reorders each dataflow block if another order needs fewer bytes."""
+    """Return the pass that reorders each dataflow block for which a smaller order is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         module = relax.transform.RewriteDataflowReshape()(module)
@@ -49,7 +49,7 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns; these have separate storages in any order."""
+    """Return the variables whose tensors a function returns; they have separate storages in any order."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -59,7 +59,7 @@ def _returned_variables(function: relax.Function) -> set[Any]:
 
 
 class _Block(Values):
-    """A dataflow block as operations: each call is one, and other bindings only name results."""
+    """A dataflow block as a list of operations: each call is an operation, and other bindings only name results."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Block(Values):
             self.bind(binding.var, self._add_call(binding) if is_call else self.value_of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
-        """Return the operations as a graph: returned tensors are resident, tensors read outside the block are kept."""
+        """Return the operations as a graph; returned tensors are resident, and tensors read outside are kept."""
         resident = {k for variable in returned for k in leaves_of(self.value_of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
         kept = {k for variable in outward for k in leaves_of(self.value_of(variable))} - resident
@@ -100,7 +100,7 @@ class _Block(Values):
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _max_size(self, type_: Any) -> int:
-        """Return the most bytes that a tensor can have; 0 if they are unknown."""
+        """Return the maximum size of a tensor in bytes; 0 if it is unknown."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0

@@ -1,4 +1,4 @@
-"""The pass that plans the memory of a module and replaces StaticPlanBlockMemory."""
+"""The pass that plans the memory of a module, as a replacement for StaticPlanBlockMemory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
 _STORAGE = Op.get("relax.memory.alloc_storage").__chandle__()
 _ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
-"""Targets whose device pointers can be moved by an offset; on others, `ensure_zero_offset` makes a copy."""
+"""Targets on which device pointers can be moved by an offset; elsewhere, `ensure_zero_offset` makes a copy."""
 UNREADABLE = "it cannot be read: "
 
 
 @dataclass(frozen=True)
 class PlannedFunction:
-    """The bytes of a function's storages by TVM's plan and by memplan's, and a lower bound, at the symbol values `at`.
+    """The bytes of a function's storages on TVM's plan and on memplan's plan, and a lower bound.
 
-    `reason` states why TVM's plan is kept, and is empty if memplan's is used. `triples` has, for each tensor on
-    memplan's plan, its number in the order of allocations, the name of its storage, and its offset there.
+    Bytes are those at the symbol values `at`. `reason` states why TVM's plan is kept; it is empty if memplan's is used.
+    `triples` has the index in order of allocation, the storage's name and the offset of each tensor of memplan's plan.
     """
 
     name: str
@@ -60,13 +60,13 @@ def PlanMemory(  # noqa: N802  as TVM names passes
     nests: bool = False,
     on_plan: Callable[[PlannedFunction], None] = _log_function,
 ) -> Any:
-    """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
+    """Return the pass that plans all tensors of a function together, in one storage per device.
 
-    It replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan is kept for a function for which it is as
-    small, or that cannot be read. `pools` are storages of limited size that replace the growing one; a function that
-    does not fit raises PlanMemoryError. `offsets` allows tensors at offsets other than 0, by default if the device's
-    pointers can be moved. With `nests`, tensors are alive during the loop nests of a kernel that use them, not during
-    the whole call. `on_plan` is called with each planned function; by default, the logger `memplan.tvm` gets a line.
+    It replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan is kept for a function if it is as small,
+    or if the function cannot be read. `pools` are storages of limited size, used instead of a growing storage;
+    PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other than 0; by default,
+    if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop nests of a kernel that
+    use it, not during the whole call. `on_plan` is called with each planned function, and logs it by default.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:
@@ -87,7 +87,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason
             on_plan(planned)
-        for name in kernels if is_nested else ():  # all kernels, as CodeGenLLVM uses one setting for a module
+        for name in kernels if is_nested else ():  # Change all kernels, as CodeGenLLVM uses one setting per module.
             ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
         return ours
 
@@ -95,16 +95,16 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 
 
 class _PlannedBody:
-    """A function on memplan's plan, or unchanged with a reason, and the bytes of its storages."""
+    """A function on memplan's plan, with the bytes of its storages, or unchanged with a reason."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
-        """Plan the function with the given lifetimes; raises PlanMemoryError."""
+        """Plan the function that has the lifetimes; raises PlanMemoryError."""
         self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
         self._storages, self._bound, self._reason = list[Any](), 0, ""
         self._triples: list[tuple[int, str, Any]] = []
         try:
             if lifetimes.earlier:
-                raise UnreadableError(f"R.{lifetimes.earlier} stands in it, before CallTIRRewrite has run")
+                raise UnreadableError(f"R.{lifetimes.earlier} is in the function, so CallTIRRewrite has not run yet")
             storages = Storages()
             if lifetimes.has_symbols:
                 storages.require(lifetimes.bounds)
@@ -126,12 +126,12 @@ class _PlannedBody:
         tensors = [self._lifetimes.tensors[k] for k in group]
         pools = [each for each in self._pools if (each.device, each.scope) == (device, scope)]
         if pools and not has_offsets:
-            raise UnreadableError(f"pointers of device {device} cannot be moved, and pools take offsets")
+            raise UnreadableError(f"pools require offsets, but pointers of device {device} cannot be moved")
         if any(each.size is None for each in tensors):
             if pools or self._lifetimes.nests:
-                raise UnreadableError(f"sizes without bounds do not go with {'pools' if pools else 'nests'}")
+                raise UnreadableError(f"sizes without bounds cannot be combined with {'pools' if pools else 'nests'}")
             if not has_offsets:
-                raise UnreadableError(f"sizes without bounds on device {device}, whose pointers cannot be moved")
+                raise UnreadableError(f"sizes have no bounds, and pointers of device {device} cannot be moved")
             return place_for_all(tensors, self._lifetimes.bounds)
         return (
             place_in_pools(tensors, pools, self._lifetimes.overwrite_pairs(group))
@@ -141,16 +141,16 @@ class _PlannedBody:
 
     @property
     def leaves_some(self) -> bool:
-        """True if TVM's planner may plan the remaining tensors; in a function with branches it must not.
+        """True if TVM's planner may plan the remaining tensors, which requires that there are no branches.
 
-        TVM 0.27 may use a storage of one branch in the other one, where it is not allocated (apache/tvm issue 20191).
+        TVM 0.27 may use a storage of one branch in the other, where it is not allocated (apache/tvm issue 20191).
         """
         attributes = self.function.attrs or {}
         has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, with a reason if TVM's is kept, as memplan's is not smaller at all values."""
+        """Return the bytes of both plans; TVM's is kept with a reason if memplan's is larger anywhere."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
@@ -170,16 +170,16 @@ class _PlannedBody:
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of a device can be moved by an offset; device -1 is the host."""
+    """Return True if pointers of the device can be moved by an offset; device -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph does not capture calls that move a pointer
+        return False  # RewriteCUDAGraph does not capture calls that move a pointer.
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
 def allocation_sizes(function: relax.Function) -> list[Any]:
-    """Return the bytes of each allocation of a planned function, as numbers or expressions."""
+    """Return the size of each allocation of a planned function in bytes, as a number or an expression."""
     sizes, bodies = [], [function.body]
     while bodies:
         body = bodies.pop()

@@ -1,4 +1,4 @@
-"""Storages and offsets of tensors, computed by memplan's planner and verified by its verifier."""
+"""Places tensors in storages at offsets that memplan's planner computes and its verifier checks."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from memplan.solvers.core.plain import offsets_at_bound
 ALIGNMENT = 64
 """The alignment of TVM's allocators in bytes (kAllocAlignment)."""
 _NODES = 20_000
-"""The most search nodes of the first search, enough for problems of compilers; then all solvers are tried."""
+"""The maximum number of nodes of the first search, enough for problems of compilers; all solvers follow."""
 _OPTIONS = PlanOptions(deterministic=True)
 
 
 @register_error
 class PlanMemoryError(RuntimeError):
-    """The tensors do not fit into the given pools."""
+    """Raised if the tensors do not fit into the pools."""
 
 
 @dataclass(frozen=True)
 class PoolInfo:
-    """A pool: its device, its scope, its name and its size if it is limited; earlier pools of a list are preferred."""
+    """A pool with its device, scope, name and size limit; earlier pools of a list are preferred."""
 
     pool_name: str
     size_hint_bytes: int | None = None
@@ -48,9 +48,9 @@ class PoolInfo:
 
 @dataclass(frozen=True)
 class StoragePlaces:
-    """Storages with their bytes, the storage and offset of each tensor, and a lower bound on every plan's bytes.
+    """Storages with their sizes, the storage and offset of each tensor, and a lower bound.
 
-    Bytes and offsets may be expressions.
+    The lower bound is valid for the bytes of every plan. Sizes and offsets may be expressions.
     """
 
     names: tuple[str, ...]
@@ -62,9 +62,9 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return offsets of tensors in one storage for each pool; raises PlanMemoryError if the pools are too small.
+    """Return offsets of tensors in one storage per pool; raises PlanMemoryError if the pools are too small.
 
-    Two tensors of a pair of `in_place` may start at the same byte.
+    The two tensors of a pair in `in_place` may start at the same byte.
     """
     size, start, end = _columns(tensors)
     if not pools and not in_place:
@@ -89,7 +89,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return a plan with each tensor at the start of a storage, for devices on which tensors cannot have offsets."""
+    """Return a plan with each tensor at the start of a storage, for devices without support for offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,7 +101,7 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Return the given places unchanged; raises RuntimeError if memplan's verifier finds an error in them."""
+    """Return the places unchanged; raises RuntimeError if memplan's verifier finds a violation in them."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
@@ -116,14 +116,14 @@ def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: An
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Return the sizes, the starts and the ends of tensors as three columns."""
+    """Return three columns: the sizes, the starts and the ends of the tensors."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 
 def _refusal_message(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
     why = answer.explanation
     if why is None:
-        return "no places were found in the pools; increase size_hint_bytes"
+        return "the search found no plan within the pools; increase size_hint_bytes"
     names = ", ".join(f"{tensors[k].variable.name} ({tensors[k].size:,} bytes)" for k in why.buffers)
     needed = f", and needs {why.needed:,}" if why.needed else ""
     return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"

@@ -1,9 +1,9 @@
-"""The public names of `memplan.tvm`. Imports tvm."""
+"""The public names of `memplan.tvm`; importing this module imports tvm."""
 
 import tvm
 
 if not tvm.__version__.startswith("0.27."):
-    raise ImportError(f"memplan.tvm: TVM {tvm.__version__} is not 0.27, which its passes are for; TVM's own plan stays")
+    raise ImportError(f"memplan.tvm: TVM {tvm.__version__} is not supported, only 0.27; TVM's own plan is kept")
 
 from memplan.extensions.tvm.installing import install as install
 from memplan.extensions.tvm.installing import uninstall as uninstall

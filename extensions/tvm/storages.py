@@ -1,4 +1,4 @@
-"""Writer of a Relax function whose tensors are in storages that the function allocates first."""
+"""Rewrites a Relax function so that it first allocates storages, in which its tensors are placed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, i
 class Storages:
     """The storages of a function and the tensors in them; `function` returns the rewritten function.
 
-    Tensors of one shape and type at one offset are created once per call of the function.
+    Tensors with the same shape, type and offset in a storage are created once per call of the function.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Storages:
         self._builder._begin_binding_block()
 
     def add(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
-        """Allocate the storages of `places` on the tensors' common device, and put the tensors there."""
+        """Allocate the storages of `places` on the tensors' common device, and place the tensors in them."""
         emit, (device, scope) = self._builder.emit, tensors[0].place
         storages = [
             emit(alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"), name)
@@ -39,23 +39,23 @@ class Storages:
                 at = tirx.IntImm("int64", offset) if type(offset) is int else offset
                 one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
                 if type(offset) is not int or offset:
-                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse tensors with an offset
+                    one = emit(ensure_zero_offset(one), "tensor")  # Kernels refuse tensors with an offset.
                 made[key] = one
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require(self, bounds: Bounds) -> None:
-        """Make the virtual machine refuse symbol values above their bounds, for which tensors would overlap.
+        """Make the virtual machine refuse symbol values above their bounds, as tensors would overlap.
 
-        With a separate storage for each tensor, an allocation itself would enforce the bound; offsets do not.
+        If each tensor has a separate storage, its allocation enforces the bound, but offsets do not.
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
-            none = relax.ShapeType([0] * len(above))  # numbers: CanonicalizeBindings would replace symbols
+            none = relax.ShapeType([0] * len(above))  # Not symbols: CanonicalizeBindings replaces them.
             shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
             self._builder.match_cast(shape, none, "within_bounds")
 
     def function(self, lifetimes: Lifetimes) -> relax.Function:
-        """Return the function of some lifetimes with its tensors in the storages."""
+        """Return the function to which the lifetimes belong, with its tensors in the storages."""
         function = lifetimes.function
         body = self._rewritten_body(function.body, lifetimes, [self._builder._end_block()])
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
@@ -67,7 +67,7 @@ class Storages:
                 bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # the body is in normal form already, and its type is unchanged
+        _update_type(made, body.ty)  # The body is already normalized, with the same type.
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:

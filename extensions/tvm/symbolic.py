@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all values, evaluated when the function is called."""
+"""Offsets as expressions of a function's symbols: one plan for all values, evaluated at each call."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 2000
-"""The most terms of an offset with all references expanded."""
+"""The maximum number of terms of an offset after all references are expanded."""
 SAMPLES = 8
 OPEN = 128
-"""The value of a symbol without a bound at which bytes are reported."""
+"""The value at which bytes are reported for a symbol without a bound."""
 _OPTIONS = ShapesOptions(time_limit_s=2)
 _INFIX = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%"}
 _CALLED = {tirx.Min: "min", tirx.Max: "max"}
 
 
 class UnreadableError(Exception):
-    """memplan cannot express a size, or an offset is too long, so that TVM's plan is kept."""
+    """Raised if memplan cannot express a size, or if an offset is too long; TVM's plan is kept then."""
 
 
 class Symbols:
-    """The symbols of a function, each with a unique name, and the evaluation of expressions over them."""
+    """The symbols of a function, each with a unique name, and a method that evaluates expressions of them."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
@@ -47,17 +47,17 @@ class Symbols:
         """The values at which bytes are reported: the bound of each symbol, or `OPEN` if it has none."""
 
     def points(self) -> list[dict[str, int]]:
-        """Return the values of the symbols at which plans are compared, beginning with `reported`."""
+        """Return the symbol values at which the plans are compared; the first ones are `reported`."""
         parts = (1, 2, 3, 7, 16)
         return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
     def evaluator(self, values: Mapping[str, int]) -> Callable[[Any], int]:
-        """Return a function that evaluates expressions at the given values of the symbols."""
+        """Return a function that evaluates expressions at the symbol values `values`."""
         simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
-        """Return a size in memplan's syntax of expressions; raises UnreadableError."""
+        """Return a size in the syntax of memplan's expressions; raises UnreadableError."""
         if isinstance(size, tirx.IntImm):
             return str(int(size))
         if isinstance(size, Var) and size in self._names:
@@ -66,11 +66,11 @@ class Symbols:
             return f"({self.text(size.a)} {_INFIX[type(size)]} {self.text(size.b)})"
         if type(size) in _CALLED:
             return f"{_CALLED[type(size)]}({self.text(size.a)}, {self.text(size.b)})"
-        raise UnreadableError(f"a size is {size}, which is no polynomial of its symbols")
+        raise UnreadableError(f"the size {size} is not a polynomial of its symbols")
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return places in one storage that are valid for all values of the symbols; raises UnreadableError."""
+    """Return places in one storage that are valid for all symbol values; raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [
@@ -93,7 +93,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     offsets, ends = program.expressions(padded, max_expression)
     storage = max_expression(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
-    for point in samples(found.sized.space, SAMPLES):  # verifies values that TVM's own evaluation gives
+    for point in samples(found.sized.space, SAMPLES):  # Verify the numbers that TVM computes from the expressions.
         at = symbols.evaluator(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
         check_places(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))

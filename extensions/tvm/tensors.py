@@ -1,8 +1,8 @@
-"""The tensors that a Relax function allocates, with their lifetimes: the input of a plan.
+"""Reads the tensors that a Relax function allocates, and their lifetimes, which are the input of a plan.
 
-Functions are read after `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
-rules are those of TVM's StaticPlanBlockMemory: kernels and functions of the runtime keep no references to their
-arguments; tensors passed to other calls, and returned tensors, are visible outside and get separate storages.
+Functions are read after `CallTIRRewrite`, which creates each tensor with `relax.builtin.alloc_tensor` and passes it to
+kernels that write it. Lifetimes follow the rules of TVM's StaticPlanBlockMemory: kernels and runtime functions keep no
+references to their arguments, while returned tensors and arguments of other calls get separate storages.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _EARLIER = _operator_handles("call_tir", "call_tir_inplace", "call_dps_packed")
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
 Value = frozenset[int] | tuple["Value", ...]
-"""The numbers of the tensors that an expression may hold, or the entries of a tuple."""
+"""The indices of the tensors that an expression may hold; for a tuple, a value for each entry."""
 NOTHING: frozenset[int] = frozenset()
 itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
 def items(array: Any) -> list[Any]:
-    """Return the items of a TVM array, several times as fast as by iteration."""
+    """Return the items of a TVM array; this is several times as fast as iteration."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
 @dataclass(slots=True)
 class AllocatedTensor:
-    """A tensor that a function allocates, with its first step and the step after its last.
+    """A tensor that a function allocates, with its first step and the step after its last step.
 
-    The binding `bindings[index]` of a block allocates it. `lengths` are those of its shape, numbers or expressions;
-    `place` is the index of the device, and the scope. `size` is the most bytes that it can have, None without a bound.
+    `bindings[index]` is the binding that allocates it in a block. `lengths` has the lengths of its shape, as numbers or
+    expressions. `place` has the device index and the scope. `size` is its maximum size in bytes, None without a bound.
     """
 
     bindings: list[Any]
@@ -66,7 +66,7 @@ class AllocatedTensor:
 
     @property
     def is_planned(self) -> bool:
-        """True if the tensor is used and not visible outside the function."""
+        """True if the tensor is used, is not visible outside the function, and has at least one byte."""
         return self.start >= 0 and not self.escapes and self.size != 0
 
     @property
@@ -76,19 +76,19 @@ class AllocatedTensor:
 
     @property
     def bytes(self) -> Any:
-        """The bytes of the tensor, as a number or as an expression of symbols."""
+        """The size of the tensor in bytes, as a number or an expression of symbols."""
         return bytes_of(self.lengths, self.dtype) if self.has_symbols else self.size
 
 
 class Bounds:
-    """The symbols in a function's signature, with the least and largest values that its attributes state."""
+    """The symbols in a function's signature, with the minimum and maximum values stated by its attributes."""
 
     def __init__(self, function: relax.Function) -> None:
         self._function, self._analyzer = function, sym.Analyzer()
 
     @cached_property
     def limits(self) -> dict[Any, tuple[int, int | None]]:
-        """The least and the largest value of each symbol; the largest is None if it is not stated."""
+        """The minimum and the maximum value of each symbol; the maximum is None if it is not stated."""
         attributes = self._function.attrs or {}
         most, least = (dict(attributes.get(f"tir_var_{side}_bound") or {}) for side in ("upper", "lower"))
         limits: dict[Any, tuple[int, int | None]] = {}
@@ -104,7 +104,7 @@ class Bounds:
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
     def max_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
-        """Return the most bytes that a tensor can have; None without a bound."""
+        """Return the maximum size of a tensor in bytes; None without a bound."""
         size = prod([each if type(each) is int else self._max_length(each) for each in lengths], start=itemsize(dtype))
         return size if size < MOST_BYTES else None
 
@@ -113,27 +113,27 @@ class Bounds:
 
 
 def lengths_of(shape: Any) -> list[Any]:
-    """Return the lengths of a shape, constant ones as plain integers."""
+    """Return the lengths of a shape; constant lengths are plain integers."""
     return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
-    """Return the bytes of a tensor, as a number if all lengths are constant, else as an expression."""
+    """Return the size of a tensor in bytes: a number if all lengths are constant, otherwise an expression."""
     return prod(lengths, start=itemsize(dtype))
 
 
 class Values:
-    """Maps the variables of a function to the tensors that they hold."""
+    """Maps the variables of a function to the tensors that they may hold."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Value] = {}  # by handle, since `==` of variables returns an expression
+        self._known: dict[int, Value] = {}  # Keys are handles, as `==` of variables returns an expression.
 
     def bind(self, variable: Any, value: Value) -> None:
         """Record the value that a variable holds."""
         self._known[variable.__chandle__()] = value
 
     def value_of(self, value: Any) -> Value:
-        """Return the value of a variable, of a tuple, or of an entry of a tuple."""
+        """Return the value of a variable, a tuple or an entry of a tuple."""
         if (known := self._known.get(value.__chandle__())) is not None:
             return known
         kind = type(value)
@@ -146,11 +146,11 @@ class Values:
 
 
 class Lifetimes(Values):
-    """The tensors of a function and their lifetimes, with one time step for each binding.
+    """The tensors of a function and their lifetimes; each binding is a time step.
 
-    Branches follow one another in time; only one of them runs, and no step runs twice. With `nests`, each loop nest of
-    a kernel is a step. `leaves_some` is True if there are allocations outside `tensors`; `earlier` names an operator of
-    an earlier stage of compilation, if any. `blocks` has the blocks of each body, by its handle, with their bindings.
+    Branches are numbered one after another; only one of them runs, and no step runs twice. With `nests`, each loop nest
+    of a kernel is a time step. `leaves_some` is True if `tensors` lacks some allocations. `earlier` names an operator
+    of an earlier stage of compilation, if any. `blocks` maps the handle of each body to its blocks and bindings.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Lifetimes(Values):
         return any(each.has_symbols for each in self.tensors)
 
     def planned_groups(self) -> dict[tuple[int, str], list[int]]:
-        """Return the numbers of the planned tensors in each place (device and scope)."""
+        """Return the indices of the planned tensors for each place, which is a device and a scope."""
         groups: dict[tuple[int, str], list[int]] = {}
         for k, each in enumerate(self.tensors):
             if each.is_planned:
@@ -183,7 +183,7 @@ class Lifetimes(Values):
         return groups
 
     def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of positions in a group such that the second tensor may be written over the first."""
+        """Return pairs of positions in a group in which the second tensor may be written over the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
@@ -277,7 +277,7 @@ class Lifetimes(Values):
 
 
 def leaves_of(value: Value) -> Iterator[int]:
-    """Yield the numbers of the tensors that a value may be or contain."""
+    """Yield the indices of the tensors that a value may hold, including the tensors in tuples."""
     if isinstance(value, tuple):
         for entry in value:
             yield from leaves_of(entry)

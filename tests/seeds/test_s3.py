@@ -187,7 +187,7 @@ def test_s3_10_a_barrier_is_named_with_its_cost(http: Http) -> None:
     (barrier,) = answer["barriers"]
     assert front(answer)[-1][0] == 48 * 48 * 32 + 48 * 48 * 16 == barrier["bytes"] == 110_592
     assert (barrier["operation"], barrier["binds"]) == (2, True)
-    assert barrier["reason"] == "is one of the barriers that were named"
+    assert barrier["reason"] == "is named in the option barriers"
 
 
 def test_s3_11_ragged_steps_and_the_waste_of_padding_them_are_counted(http: Http) -> None:

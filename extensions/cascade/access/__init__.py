@@ -1,1 +1,1 @@
-"""Access maps, which name the rows and columns of its inputs that an operation reads for a part of its output."""
+"""Access maps: the rows and columns of its inputs that an operation reads for a part of its output."""

@@ -18,13 +18,14 @@ Channels = Literal["all", "same"]
 AXES = (0, 1)
 MOST_BYTES = 2**42
 MOST_MACS = 2**43
-"""The most bytes and multiplications of a graph, so that totals over 2^20 steps fit into 64 bits."""
+"""The maximum number of bytes, and of multiplications, of a graph; totals over 2^20 steps then fit into 64 bits."""
 
 
 class Window(NamedTuple):
-    """One axis of an access map; the input range of output that consists of padding alone is empty.
+    """The access map of one axis: output [a, b) reads an input range.
 
-    Output [a, b) reads input [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1).
+    It is [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1), and empty for output that
+    is computed from padding alone.
     """
 
     scale: int = 1
@@ -33,7 +34,7 @@ class Window(NamedTuple):
     high: int = 0
 
     def source(self, first: int, end: int, size: int) -> tuple[int, int]:
-        """Return the input range, clipped to `size`, that output [first, end) reads; (0, 0) if it reads nothing."""
+        """Return the input range that output [first, end) reads, clipped to `size`; (0, 0) if it reads nothing."""
         used = self.meaningful_range(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
@@ -43,11 +44,11 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def reach(self, first: int, end: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, not clipped to the input: it may begin below 0."""
+        """Return the input range that output [first, end) reads, without clipping: it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def meaningful_range(self, size: int) -> tuple[int, int]:
-        """Return the output range that reads at least one element of an input of `size` elements, not padding alone."""
+        """Return the range of outputs that read at least one element of an input of `size` elements."""
         if self.scale == 0:
             return 0, MOST
         return -(self.high // self.scale), (size * self.divisor - 1 - self.low) // self.scale + 1
@@ -58,34 +59,34 @@ SAME = Window()
 
 
 def whole_axis_window(size: int) -> Window:
-    """Return the map in which each part of the output reads the whole axis, of `size` elements."""
+    """Return the access map in which each part of the output reads all `size` elements of the axis."""
     return Window(0, 1, 0, size - 1)
 
 
 def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a convolution or pooling window along an axis that has `before` rows of padding in front."""
+    """Return the access map of a convolution or pooling window along an axis with `before` rows of leading padding."""
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
 
 def transposed_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a transposed convolution: tap k of input row r adds to output row r * stride - before + k."""
+    """Return the map of a transposed convolution: input row r, tap k adds to output row r * stride - before + k."""
     reach = (kernel - 1) * dilation
     return Window(1, stride, before - reach + stride - 1, before)
 
 
 def shift_window(offset: int, step: int = 1) -> Window:
-    """Return the map in which output row y reads row offset + step * y: a slice, or a pad or concat if offset < 0."""
+    """Return the map of a slice, pad or concat, in which output row y reads row offset + step * y."""
     return Window(step, 1, offset, offset)
 
 
 def resize_window(size: int, out: int) -> Window:
-    """Return the map of a nearest-neighbour resize of `size` rows to `out`, reading row floor(y * size / out)."""
+    """Return the map of a nearest-neighbour resize of `size` rows to `out`: row floor(y * size / out) is read."""
     return Window(size, out, 0, 0)
 
 
 def nearest_centred(size: int, out: int) -> Window:
-    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, for either tie-breaking rule."""
-    # A tie of (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so the window contains both rows.
+    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, however ties break."""
+    # The window contains both rows of a tie, as (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down.
     return Window(2 * size, 2 * out, size - 1, size)
 
 
@@ -95,32 +96,32 @@ def linear(size: int, out: int) -> Window:
 
 
 def linear_corners(size: int, out: int) -> Window:
-    """Return the map of a linear resize of `size` rows to `out` with aligned corners."""
+    """Return the access map of a linear resize of `size` rows to `out` with aligned corners."""
     if out == 1:
         return Window(0, 1, 0, 0)
     return Window(size - 1, out - 1, 0, out - 1)
 
 
 def linear_asymmetric(size: int, out: int) -> Window:
-    """Return the map of a linear resize in which output row y is interpolated at input position y * size / out."""
+    """Return the access map of a linear resize that interpolates output row y at input position y * size / out."""
     return Window(size, out, 0, out)
 
 
 def blocks(factor: int) -> Window:
-    """Return the map of depth-to-space, in which each input row becomes `factor` output rows."""
+    """Return the access map of depth-to-space, in which each input row becomes `factor` output rows."""
     return Window(1, factor, 0, 0)
 
 
 def gather_window(factor: int) -> Window:
-    """Return the map of space-to-depth, in which `factor` input rows become one output row."""
+    """Return the access map of space-to-depth, in which `factor` input rows become one output row."""
     return Window(factor, 1, 0, factor - 1)
 
 
 @dataclass(frozen=True)
 class PixelTensor:
-    """A tensor as rows x columns of pixels of `pixel` bytes; `bytes_` is its size where it differs from the product.
+    """A tensor as rows x columns of pixels of `pixel` bytes; `bytes_` is its size if it differs from the product.
 
-    A pixel has `channels` of equal size; 0 if their number is unknown.
+    A pixel has `channels` of equal size; 0 means that their number is unknown.
     """
 
     rows: int
@@ -163,12 +164,12 @@ class Read:
 class AccessOperation:
     """An operation with its inputs, its outputs, its cost, and its role.
 
-    A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
-    bytes, and may only end a region. A `barrier` runs as a whole; `reason` says why. `macs` are multiplications, for a
-    pixel of the output if striped, else for all of it. Each run reads `weights` bytes of constants, and needs `work`
-    bytes besides its tensors. `partial` are the bytes of accumulators if it may be summed over ranges of its input
-    channels, else 0. Operations of different labels do not run together. `alternatives` are other ways to compute all
-    of it: the multiplications and the work of each.
+    A `striped` operation may compute a part of its only output. A `sum` is accumulated over its only input, in `sums`
+    bytes, and may only end a region. A `barrier` runs as a whole, for the given `reason`. `macs` are multiplications:
+    per output pixel if striped, else in total. Each run reads `weights` bytes of constants, and needs `work` bytes
+    besides its tensors. `partial` is the size of the accumulators if the operation may be summed over ranges of its
+    input channels, else 0. Operations with different labels do not run in one region. `alternatives` are other ways to
+    compute all of it: the multiplications and the work of each.
     """
 
     kind: str
@@ -187,7 +188,7 @@ class AccessOperation:
 
     @property
     def min_work(self) -> int:
-        """The fewest bytes of working memory among all ways to compute the operation."""
+        """The minimum bytes of working memory over the operation and its alternatives."""
         return min((self.work, *(work for _, work in self.alternatives)))
 
 
@@ -195,9 +196,9 @@ class AccessOperation:
 class AccessGraph:
     """Tensors and operations in execution order; `kept` tensors are alive to the end.
 
-    In a graph derived from another one, where operations run again or are left out, `origins` and `tensor_origins` give
-    the original operation and tensor of each; empty if nothing changed. In a graph that `is_coarse`, because each run
-    of an operation costs extra, regions are cut neither along channels nor into parts of a row or column.
+    If operations of an original graph run again or are omitted here, `origins` and `tensor_origins` give the original
+    operation and tensor of each; they are empty otherwise. If the graph `is_coarse`, each run of an operation costs
+    extra, so regions are cut neither along channels nor into parts of a row or column.
     """
 
     tensors: tuple[PixelTensor, ...]
@@ -222,7 +223,7 @@ class AccessGraph:
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the position of the first operation that makes it; None for an input."""
+        """For each tensor, the position of the first operation that writes it; None for an input."""
         makers: list[int | None] = [None] * len(self.tensors)
         for position, row in enumerate(self.operations):
             for tensor in row.outputs:
@@ -232,7 +233,7 @@ class AccessGraph:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor, the positions of the operations that read it, ascending."""
+        """For each tensor, the positions of the operations that read it, in ascending order."""
         readers: list[dict[int, None]] = [{} for _ in self.tensors]
         for position, row in enumerate(self.operations):
             for read in row.reads:
@@ -241,9 +242,9 @@ class AccessGraph:
 
     @cached_property
     def last_users(self) -> tuple[int, ...]:
-        """For each tensor, the position of the last operation that reads or makes it.
+        """For each tensor, the position of the last operation that reads or writes it.
 
-        The number of operations for a kept tensor, and -1 for an input that no operation reads.
+        It is the number of operations for a kept tensor, and -1 for an input that no operation reads.
         """
         last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
@@ -255,15 +256,15 @@ class AccessGraph:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The tensors that no operation makes, and that are read or kept."""
+        """The tensors that no operation writes, and that are read or kept."""
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last_users[t] >= 0)
 
     def origin(self, position: int) -> int:
-        """Return the position of the original graph's operation from which an operation of this graph comes."""
+        """Return the position in the original graph of an operation of this graph."""
         return self.origins[position] if self.origins else position
 
     def tensor_origin(self, tensor: int) -> int:
-        """Return the tensor of the original graph from which a tensor of this graph comes."""
+        """Return the tensor of the original graph that corresponds to a tensor of this graph."""
         return self.tensor_origins[tensor] if self.tensor_origins else tensor
 
     def macs_of(self, position: int) -> int:
@@ -275,12 +276,12 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def way(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and work bytes of a whole operation: by itself (way 0) or its k-th alternative."""
+        """Return the multiplications and work bytes of a whole operation (0) or of its alternative `number`."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def choose_way(self, position: int, number: int) -> AccessGraph:
-        """Return the graph with one operation computed by way `number`; multiplications per pixel are rounded up."""
+        """Return the graph with one operation computed by alternative `number`, 0 for the operation itself."""
         if not number:
             return self
         (macs, work), rows = self.way(position, number), list(self.operations)
@@ -308,7 +309,7 @@ def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation turned into a barrier, with `reason` as its reason unless it is a barrier already."""
+    """Return the operation as a barrier, which runs as a whole for `reason` or for an earlier reason."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -321,12 +322,12 @@ def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperatio
 
 
 def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
-    """Return the bytes of a pixel whose channels, of `element_bits` bits each, are padded to a multiple of `brick`."""
+    """Return the bytes of a pixel, whose channels (`element_bits` each) are padded to a multiple of `brick`."""
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
 def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph with its operations in another order; `origins` maps each one to the original graph."""
+    """Return the graph with its operations in another order; `origins` refers to the original graph."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),
@@ -338,7 +339,7 @@ def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
     """Return the graph in which some operations run a second time: `passes` maps a late operation to them.
 
-    They run again just before the late one, which reads the new copies, as all later operations do. They must be
+    They run again directly before the late operation. It reads the new copies, as all later operations do. They must be
     striped and precede it. `origins` and `tensor_origins` map operations and tensors to the original graph.
     """
     tensors, operations = list(graph.tensors), list[AccessOperation]()
@@ -365,7 +366,7 @@ def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]])
 
 
 def _read_newest_copies(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
-    """Return an operation with each tensor that it reads replaced by the newest copy, if there is one."""
+    """Return an operation in which each tensor that it reads is replaced by its newest copy, if there is one."""
     if all(read.tensor not in newest for read in row.reads):
         return row
     reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)

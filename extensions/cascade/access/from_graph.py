@@ -1,4 +1,4 @@
-"""Access maps of a graph of operations, derived from kinds, attributes and shapes."""
+"""Access maps of a graph of operations, derived from the kinds, attributes and shapes of its operations."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ SUM_BYTES = 4
 
 
 def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
-    """Return a graph of operations, in its given order, with access maps; an operation of unknown maps is a barrier.
+    """Return a graph of operations with access maps, in its given order.
 
-    The channels of each pixel are padded to a multiple of `brick`.
+    An operation without known access maps becomes a barrier, which runs as a whole. The channels of each pixel are
+    padded to a multiple of `brick`.
     """
     return _GraphConversion(graph, brick).run()
 
 
 class _GraphConversion:
-    """The conversion of one graph of operations, operation by operation."""
+    """The conversion of one graph of operations to a graph with access maps, operation by operation."""
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
         self.graph, self.brick = graph, brick
@@ -69,7 +70,7 @@ class _GraphConversion:
         return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
     def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return operation v with its alternatives; the costs that the graph gives count as multiplications."""
+        """Return operation v with its alternatives; costs stated in the graph are used as multiplications."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -80,11 +81,11 @@ class _GraphConversion:
         return replace(own, alternatives=ways)
 
     def _common_layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout that all images share, or the words `batches` or `several layouts`."""
+        """Return the layout that all images share, or the text `batches` or `several layouts`."""
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
         if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        # A tensor without channels has the same bytes in every layout.
+        # Ignore tensors without channels, which have the same bytes in every layout.
         families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
@@ -96,7 +97,7 @@ class _GraphConversion:
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
     def _pixel_tensor(self, tensor: int) -> PixelTensor:
-        """Return a tensor as pixels; as one single pixel if rows and columns are unknown or contradict its size."""
+        """Return a tensor as pixels; a single pixel if its rows and columns are unknown or wrong for its size."""
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
         shape = self._shape_of(tensor)
@@ -105,7 +106,7 @@ class _GraphConversion:
             return PixelTensor(1, 1, size, name)
         pixel = pixel_bytes(seen.channels, self.brick, self._element_bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
-        # The size may exceed the pixels, as importers round sizes up to an alignment.
+        # Accept a size above the bytes of the pixels, as importers round sizes up to an alignment.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
         if not exact:
             return PixelTensor(1, 1, size, name)
@@ -114,7 +115,7 @@ class _GraphConversion:
         return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
 
     def _convert(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
-        """Return an operation with its access maps; as a barrier with the reason if its maps are unknown."""
+        """Return an operation with its access maps, or as a barrier with the reason if they are unknown."""
         read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
         weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
         name, kind = row.name or "", row.kind or ""
@@ -123,7 +124,7 @@ class _GraphConversion:
             maps = access_of(facts)
             if len(maps.windows) < len(read):
                 raise UnknownAccess(
-                    f"reads {len(read)} tensors that are no weights, where {len(maps.windows)} are known"
+                    f"reads {len(read)} tensors that are no weights, but only {len(maps.windows)} access maps are known"
                 )
         except UnknownAccess as unknown:
             windows = [
@@ -156,14 +157,14 @@ class _GraphConversion:
         return prod(self.graph.size[tensor] * 8 // self._element_bits(tensor) for tensor in around)
 
     def _facts_of_operation(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
-        """Return the facts from which an operation's maps follow; raises UnknownAccess if it must run as a whole."""
+        """Return the facts that determine an operation's maps; raises UnknownAccess if it must run as a whole."""
         if row.regions or row.after:
-            raise UnknownAccess("runs other graphs, or has an order of its own")
+            raise UnknownAccess("runs other graphs, or must follow certain operations")
         if len(row.outputs) != 1 or not read:
             raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
         around = (*(row.inputs[k] for k in read), row.outputs[0])
         if self.rewritten.intersection(around) or row.outputs[0] in self.resident:
-            raise UnknownAccess("changes a tensor where it lies")
+            raise UnknownAccess("changes a tensor in place")
         shapes = [row.in_shapes[k] if row.in_shapes else None for k in read]
         shapes.append(row.out_shapes[0] if row.out_shapes else None)
         seen, full, layouts = list[Pixels](), list[tuple[int, ...]](), list[str]()
@@ -173,14 +174,14 @@ class _GraphConversion:
             if own is not None and used is not None and own != used and layout is not None:
                 layout = reshaped_layout(layout, own, used)
                 if layout is None:
-                    raise UnknownAccess("sees a tensor in another shape than it has")
+                    raise UnknownAccess("uses a tensor in another shape than its own")
             pixels = None if used is None else pixels_of(used, layout)
             if used is None or pixels is None or layout is None or prod(used) == 0:
-                raise UnknownAccess("has tensors that are not known to be images or sequences")
+                raise UnknownAccess("has tensors that may not be images or sequences")
             if max(pixels[:2]) > MOST_ALONG:
                 raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
             if pixels[:2] != tensors[tensor].sizes:
-                raise UnknownAccess("sees a tensor in another shape than it has")
+                raise UnknownAccess("uses a tensor in another shape than its own")
             seen.append(pixels)
             full.append(used)
             layouts.append(layout)
@@ -191,9 +192,9 @@ class _GraphConversion:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # A matmul reads its whole second operand, whose axes do not matter. An axis of size 1 matches any axis.
+            # Skip the second operand of a matmul, which is read as a whole, so that its axes do not matter.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # element-wise operations broadcast tensors with fewer axes
+            if row.kind not in POINTWISE:  # only element-wise operations broadcast tensors with fewer axes
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
             if any(_has_other_axes(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
@@ -203,7 +204,7 @@ class _GraphConversion:
 
 
 def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts of a shape differ in an axis of several elements, compared from the last axis on."""
+    """Return True if two layouts of a shape differ in an axis of several elements, counted from the last axis."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
@@ -215,7 +216,7 @@ def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) 
 
 
 def split_apart(graph: OperationGraph) -> OperationGraph:
-    """Return the graph with each split replaced by one slice for each of its outputs; tensors keep their positions.
+    """Return the graph with each split replaced by a slice per output; tensors keep their positions.
 
     A graph without splits, or with operations ordered by `after`, is returned unchanged.
     """
@@ -235,7 +236,7 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # the bytes of an output that nothing reads would no longer count while the others are made
+        return ()  # slices would no longer count an unread output while the others are written
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

@@ -1,9 +1,9 @@
-"""The access maps of each kind of operation; an operation of a kind that is not in the table is a barrier.
+"""The access maps of each kind of operation; an operation whose kind is missing here runs as a whole (a barrier).
 
 The attributes `kernel`, `strides` and `dilations` are two integers, for rows and columns. `pads` are four: before rows,
 before columns, after rows, after columns. For sequences these are one integer, and two pads. `groups` and `axis` are
-one integer. The attributes of pads and slices have a value for each axis of the shape. An operation that a caller
-defines gives its maps as `access_rows` and `access_columns`.
+one integer. The attributes of pads and slices have a value for each axis of the shape. For an operation of a custom
+kind, callers state the maps as `access_rows` and `access_columns`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from memplan.extensions.cascade.access.layouts import (
 
 Windows = tuple[Window, Window]
 MOST_ALONG = 2**20
-"""The most rows or columns of a tensor that is cut in stripes."""
+"""The maximum number of rows or columns of a tensor that is cut in stripes."""
 _FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
-    """The access maps of an operation's inputs, and the multiplications for an output pixel.
+    """The access maps of an operation's inputs, and the multiplications per output pixel.
 
-    `is_sum`: it is accumulated over all rows. `mixes`: output channels depend on all input channels.
+    If `is_sum`, the operation accumulates over all rows. If `mixes`, output channels depend on all input channels.
     """
 
     windows: tuple[Windows, ...]
@@ -56,7 +56,7 @@ class KindAccess(NamedTuple):
 def access_of(facts: Facts) -> KindAccess:
     """Return the access maps of an operation; raises UnknownAccess, with the reason, if it must run as a whole.
 
-    The images of a batch run together: a row consists of that row of all images.
+    The images of a batch run together: a row comprises that row of all images.
     """
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
@@ -72,7 +72,7 @@ def access_of(facts: Facts) -> KindAccess:
 
 
 def _custom_access(facts: Facts) -> KindAccess:
-    """Return the maps that a caller gave for an operation of any kind: scale, divisor, low and high for each input."""
+    """Return the maps that a caller stated for a custom operation: scale, divisor, low and high of each input."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
@@ -96,7 +96,7 @@ def _require_images(facts: Facts) -> None:
 
 
 def _window_attributes(facts: Facts) -> tuple[tuple[int, ...], ...]:
-    """Return kernel, strides, dilations and pads, each for rows and columns; a sequence counts as one column."""
+    """Return kernel, strides, dilations and pads, each for rows and columns; a sequence counts as a single column."""
     _require_images(facts)
     n = 1 if len(facts.out_shape) == 3 else 2
     kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
@@ -113,7 +113,7 @@ def _kernel_windows(facts: Facts) -> Windows:
     kernel, strides, dilations, pads = _window_attributes(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
-        # If sizes are rounded up, the last window may reach beyond the border.
+        # Allow one more output row than fits, as the last window may reach beyond the border if sizes are rounded up.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
@@ -122,7 +122,7 @@ def _kernel_windows(facts: Facts) -> Windows:
 
 
 def _mismatch(what: str, wanted: int, made: int, axis: int) -> str:
-    return f"{what} say {wanted} {('rows', 'columns')[axis]}, its shape says {made}"
+    return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 
 def _convolution_access(facts: Facts) -> KindAccess:
@@ -137,13 +137,13 @@ def _convolution_access(facts: Facts) -> KindAccess:
 def _depthwise_access(facts: Facts) -> KindAccess:
     kernel = _window_attributes(facts)[0]
     if facts.output.channels % facts.inputs[0].channels:
-        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
+        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
     return KindAccess((_kernel_windows(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
 
 
 def _pool_access(facts: Facts) -> KindAccess:
     if facts.output.channels != facts.inputs[0].channels:
-        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
+        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
     return KindAccess((_kernel_windows(facts),), mixes=False)
 
 
@@ -153,7 +153,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
-        # The output may have extra rows at its end, fewer than the stride or the dilation.
+        # Allow extra rows at the end of the output, fewer than the stride or the dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
@@ -162,7 +162,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
 
 
 def _pointwise_access(facts: Facts) -> KindAccess:
-    """Return the access maps of an element-wise operation, whose inputs broadcast as in NumPy."""
+    """Return the access maps of an element-wise operation, whose inputs are broadcast as in NumPy."""
     macs = facts.output.channels if facts.kind in ("mul", "div") else 0
     maps: list[Windows] = []
     for seen, shape in zip(facts.inputs, facts.shapes, strict=True):
@@ -170,7 +170,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
             SAME if seen[axis] == facts.output[axis] else whole_axis_window(1) if seen[axis] == 1 else None
             for axis in (0, 1)
         )
-        # If channels take several axes, a mask may have size 1 along some of these and be longer along others.
+        # A mask of size 1 along some channel axes and longer along others is accepted as well.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
@@ -207,7 +207,7 @@ def _concat_access(facts: Facts) -> KindAccess:
     for other in range(3):
         sizes = [seen[other] for seen in facts.inputs]
         if sum(sizes) != facts.output[other] if other == axis else {*sizes} != {facts.output[other]}:
-            raise UnknownAccess("joins shapes that do not make its own")
+            raise UnknownAccess("joins shapes that do not add up to its output shape")
     if axis == 2:
         return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
     maps, offset = [], 0
@@ -231,7 +231,7 @@ def _pad_access(facts: Facts) -> KindAccess:
 
 
 def _slice_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a slice by rows and columns; a slice of channels reads whole pixels."""
+    """Return the access maps of a slice along rows and columns; a slice of channels reads whole pixels."""
     starts = facts.list_of("starts")
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
@@ -246,7 +246,7 @@ def _slice_access(facts: Facts) -> KindAccess:
         raise UnknownAccess("slice from before the beginning runs whole")
     for axis in (0, 1):
         if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
-            raise UnknownAccess(f"slice behind the end of its {('rows', 'columns')[axis]} runs whole")
+            raise UnknownAccess(f"slice beyond the end of its {('rows', 'columns')[axis]} runs whole")
     return KindAccess(((shift_window(offset[0], step[0]), shift_window(offset[1], step[1])),), mixes=False)
 
 
@@ -268,7 +268,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size between `small`, with few rows and columns, and `large`, with fewer channels."""
+    """Return the block size from the shapes with fewer rows and columns (`small`) or fewer channels (`large`)."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
@@ -302,7 +302,7 @@ def _mean_access(facts: Facts) -> KindAccess:
 def _matmul_access(facts: Facts) -> KindAccess:
     """Return the access maps of a matrix product: the same row of the first operand, and the whole second operand."""
     first = facts.inputs[0]
-    # A product sums over the last axis of its first operand, and keeps the positions along its other axes.
+    # The first operand must have its channels last, as a product sums over that axis and keeps all others.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
@@ -313,7 +313,7 @@ def _matmul_access(facts: Facts) -> KindAccess:
 
 
 def _transpose_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a transposition that moves only channels, so that every pixel stays in place."""
+    """Return the access maps of a transposition that moves only channels, so that every pixel keeps its place."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches runs whole")
     return KindAccess(((SAME, SAME),))
@@ -329,9 +329,9 @@ def _reshape_access(facts: Facts) -> KindAccess:
 
 
 def _gather_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a look-up in a constant table, in which every part of the output reads all indices."""
+    """Return the access maps of a look-up in a constant table: every part of the output reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
-        raise UnknownAccess("gather from what is no constant runs whole")
+        raise UnknownAccess("gather from a table that is not constant runs whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),))
 
 
@@ -343,7 +343,7 @@ POINTWISE = frozenset(
     | {"floor", "ceil", "round", "sign"}
 )
 ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
-"""The kinds whose output is a sum over all input channels, if these form one group."""
+"""The kinds whose output is a sum over all input channels, provided that these form one group."""
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution_access,
     "depthwise_conv2d": _depthwise_access,

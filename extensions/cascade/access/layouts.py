@@ -1,7 +1,7 @@
 """The layout of each tensor, derived from the operations that determine it and propagated through all others.
 
 A layout has a letter for each axis: N for the images of a batch, H for rows, W for columns, C for channels. Channels
-may take several axes, before and after rows and columns: moving channels alone moves no pixel.
+may occupy several axes, before and after rows and columns: reordering channels alone moves no pixel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
-"""The kinds whose output may have other axes than its inputs, so that no layout passes through."""
+"""The kinds whose output may have other axes than its inputs, so that no layout propagates through them."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
 """The kinds that reduce one axis, such as the channels of a pixel, to one number."""
@@ -29,16 +29,16 @@ def named_layout(name: str, rank: int) -> str | None:
 
 
 def family_of(layout: str) -> str:
-    """Return NHWC or NCHW, according to the position of the channels; any other layout is returned unchanged."""
+    """Return NHWC or NCHW, depending on the position of the channels; any other layout is returned unchanged."""
     letters = "".join(dict.fromkeys(layout))
     return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
 
 
 def layouts_of(graph: OperationGraph) -> list[str | None]:
-    """Return the layout of each tensor of a graph; None if it cannot be derived.
+    """Return the layout of each tensor of a graph, or None if it cannot be derived.
 
-    The attribute `layout` of an operation is the layout of its inputs and outputs. The other operations pass layouts
-    on, changed by transpositions and by reshapes of channels. Three axes at an operation along the last axis are batch,
+    The attribute `layout` of an operation is the layout of its inputs and outputs. Other operations propagate layouts,
+    changed by transpositions and by reshapes of channels. Three axes at an operation along the last axis are batch,
     rows and channels. By default, tensors of four axes have the layout of the first operation with that attribute, and
     tensors of three axes are batch, rows and channels.
     """
@@ -46,7 +46,7 @@ def layouts_of(graph: OperationGraph) -> list[str | None]:
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout after a transposition: output axis k is input axis axes[k]; None if that is no permutation."""
+    """Return the layout whose axis k is input axis axes[k]; None if `axes` is not a permutation."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
@@ -82,7 +82,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
 
 
 def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
-    """Return the layout after channels are reduced to one number; None if another axis may have been reduced."""
+    """Return the layout after the channels are reduced to one number; None if another axis may have been reduced."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
     return (
@@ -91,7 +91,7 @@ def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
-    """Return the axes of a transposition, from whichever attribute has them; empty if they are unknown."""
+    """Return the axes of a transposition, from whichever attribute states them; empty if they are unknown."""
     for name in ("perm", "axes", "dims"):
         value = row.attributes.get(name)
         if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
@@ -134,7 +134,7 @@ class _LayoutPropagation:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
-        """Give layout `name` to those of the tensors that have none yet; return these tensors."""
+        """Assign layout `name` to those tensors without a layout; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -144,7 +144,7 @@ class _LayoutPropagation:
         return new
 
     def _propagate_from(self, tensors: list[int]) -> None:
-        """Pass the layouts of some tensors on to all tensors that have none, from operation to operation."""
+        """Propagate the layouts of some tensors, from operation to operation, to all tensors without one."""
         waiting = deque(tensors)
         while waiting:
             tensor = waiting.popleft()
@@ -161,7 +161,7 @@ class _LayoutPropagation:
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
     def _derived_layout(self, position: int, known: int, other: int) -> str | None:
-        """Return the layout of tensor `other` that follows from tensor `known` of the same operation; None if none."""
+        """Return the layout of tensor `other` that follows from tensor `known` of the same operation, or None."""
         row = self.graph.ops[position]
         mine, theirs = self._shape_in_operation(row, known), self._shape_in_operation(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)
@@ -180,13 +180,13 @@ class _LayoutPropagation:
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
         elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
-            return None  # an axis of one element, as in masks, does not determine a longer one
+            return None  # an axis of size 1, as in masks, does not determine the letter of a longer axis
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Return a layout after a transposition or reshape, or before it unless `is_forward`; None if it is unknown."""
+        """Return the layout after a transposition or reshape, or before if not `is_forward`."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -205,11 +205,11 @@ class Pixels(NamedTuple):
 
 
 class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes a barrier
-    """Raised where the access maps of an operation cannot be derived; the message is the reason, without a subject."""
+    """Raised if the access maps of an operation cannot be derived; the message is the reason, without a subject."""
 
 
 def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
-    """Return a shape as rows, columns, channels and batch, by its layout; None without a fitting layout."""
+    """Return a shape as rows, columns, channels and batch, interpreted by its layout; None without a fitting layout."""
     if layout is None or len(layout) != len(shape):
         return None
     sizes = [prod(size for size, letter in zip(shape, layout, strict=True) if letter == axis) for axis in "HWCN"]
@@ -226,7 +226,7 @@ def axis_of(axis: int, layout: str) -> int:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts from which an operation's access maps follow; `shapes` are those of its inputs without constants.
+    """The facts that determine an operation's access maps; `shapes` are the shapes of its inputs without constants.
 
     `layout` and `in_layout`, of the output and of the first input, have a letter for each axis.
     """
@@ -262,7 +262,7 @@ class Facts:
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return the numbers of the row axis and the column axis; raises UnknownAccess if the batch has one, too."""
+        """Return the values for the row axis and the column axis; raises UnknownAccess if the batch has one as well."""
         pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")

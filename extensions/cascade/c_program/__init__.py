@@ -23,11 +23,11 @@ def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignm
     """Return the C files of a cascade, by file name.
 
     `stem.c` runs the operations of the point, and calls one function for each of them. `stem_reference.c` defines these
-    functions for all kinds that have a reference kernel, and `stem_values.h` declares the constants that they use.
-    `source` is the graph that was searched. Raises OptionError for batches of several images.
+    functions for all kinds with a reference kernel, and `stem_values.h` declares the constants that they use. `source`
+    is the graph that was searched. Raises OptionError for batches of several images.
     """
     if point.cascade.graph.layout == "batches":
-        raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
+        raise OptionError("batch: must be 1 for C, whose functions compute rows of one image")
     prefix = prefix_of(stem)
     program = StripedLoops(point, alignment, prefix)
     reference, values = reference_of(split_apart(source), program.called, prefix)

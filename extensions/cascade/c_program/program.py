@@ -20,15 +20,15 @@ from memplan.extensions.cascade.regions.regions import (
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
-# The alignment in bytes that the widest loads of common processors need.
+# Align arenas to at least 16 bytes, which the widest loads of common processors need.
 LEAST_ALIGNMENT = 16
 _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """The writer of the C loops of a point; `called` are the functions that they call, by operation and purpose.
+    """The writer of a point's C loops; `called` lists the called functions by operation and purpose.
 
-    Functions are numbered by the original graph's operations, so that one that runs again is called again.
+    Functions are numbered as in the original graph: an operation that runs again calls the same function.
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
@@ -40,7 +40,7 @@ class StripedLoops:
         self._body = [self._region_function(number, region) for number, region in enumerate(self.cascade.regions)]
 
     def header(self) -> str:
-        """Return the text of the header: the arena's size, its inputs and outputs, and the functions called."""
+        """Return the text of the header: the arena's size, its inputs and outputs, and the declared functions."""
         name = self.prefix
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         inputs = [t for t in self.graph.inputs if t not in held]
@@ -150,10 +150,10 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return the C text that clears a region's sums, their address, and the text that makes them the output."""
+        """Return C text that clears a region's sums, their address, and C text that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
-        # The sums have a buffer of their own, or else share that of the output.
+        # The sums have a separate buffer if one is counted for them, else they share the output's buffer.
         buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
@@ -164,7 +164,7 @@ class StripedLoops:
         return "  " + self._call_statement(last, "begin", sums), sums, after
 
     def _channel_loop(self, number: int, region: CascadeRegion) -> str:
-        """Return a loop over ranges of channels; in each step, views of sliced tensors begin at the first channel."""
+        """Return a loop over ranges of channels; in each step, views of sliced tensors begin at its first channel."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
@@ -227,7 +227,7 @@ class StripedLoops:
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
-        # A tensor of bytes without known rows is viewed as one long pixel.
+        # View a tensor without known rows as a single long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":
@@ -244,12 +244,12 @@ class StripedLoops:
 
 
 def function(prefix: str, v: int, what: str) -> str:
-    """Return the name of the C function of operation v that makes a part, or begins, adds to or ends sums (`what`)."""
+    """Return the name of operation v's C function that computes a part, or begins, adds to or ends sums (`what`)."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
 def signature(prefix: str, v: int, what: str) -> str:
-    """Return the C declaration of the function that is called for operation v with purpose `what`."""
+    """Return the C declaration of the function of operation v for the purpose `what`."""
     arguments = {
         "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
         "begin": "unsigned char *sums",
@@ -280,9 +280,9 @@ def _line_expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return the lines of the starts and of the ends of ranges; None if no straight lines give them exactly.
+    """Return the lines of the starts and of the ends of ranges; None unless straight lines give them exactly.
 
-    For a step whose range is empty, the lines give an empty range, too.
+    For a step whose range is empty, the lines give an empty range as well.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

@@ -1,4 +1,4 @@
-"""The C functions that the loops of a cascade call, defined by reference kernels for the kinds that have one."""
+"""The C functions that the loops of a cascade call; reference kernels define those of known kinds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Shapes(NamedTuple):
 
 
 def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
-    """Return the C source that defines the called functions by kernels, and the header that declares constants."""
+    """Return the C source that defines the called functions by kernels, and the header with their constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]
@@ -111,7 +111,7 @@ def _average_body(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer makes each pixel from one pixel, as a 1 x 1 convolution does."""
+    """Return True if a dense layer computes each pixel from one pixel, as a 1 x 1 convolution does."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 

@@ -1,4 +1,4 @@
-"""The compiled search for cascades: ranges of steps, growth of regions, and fronts of chains of regions."""
+"""The compiled search for cascades: ranges of steps, growth of regions, and fronts of sequences of regions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The multiplications and the traffic of a cascade, counted from its regions' ranges, and the check of slides."""
+"""The multiplications and the traffic of a cascade, counted from the ranges of its regions, and the check of slides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_COUNTED = 4096
 
 
 def macs_of(cascade: Cascade) -> int:
-    """Return the multiplications of a cascade, counted from the ranges that its steps make."""
+    """Return the multiplications of a cascade, counted from the ranges that its steps compute."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first_operation, region.end):
@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def moved_of(cascade: Cascade) -> dict[int, int]:
-    """Return, by tensor, the bytes that regions read and write, but for tensors kept in parts inside a region."""
+    """Return, by tensor, the bytes that regions read and write, without tensors kept in parts inside a region."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
@@ -55,7 +55,7 @@ def moved_of(cascade: Cascade) -> dict[int, int]:
 
 
 def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
-    """Yield each tensor that operation v reads or makes in a region, with the bytes of all its runs."""
+    """Yield each tensor that operation v reads or writes in a region, with the total bytes of all its runs."""
     row = graph.operations[v]
     if region.kind in ("whole", "channels"):
         yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
@@ -90,10 +90,10 @@ def runs_of(cascade: Cascade) -> int:
 
 
 def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
-    """Check that no slide of a cascade overwrites input that is still read; return the number of steps checked.
+    """Check that no slide of a cascade overwrites input that is still needed; return the number of steps checked.
 
-    Rows are compared by their bytes, as tensors are stored row by row. Raises InvalidPlanError for the first step in
-    which an output reaches into rows that this step or a later one reads.
+    A slide lets an output grow into a dying input. Rows are compared by their bytes, as tensors are stored row by row.
+    Raises InvalidPlanError for the first step whose output reaches rows that this step or a later one reads.
     """
     looked = 0
     for number, region in enumerate(cascade.regions):
@@ -125,7 +125,7 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
     return len(written)
 
 
-# Equal blocks of a network, and the points of a front, have the same ranges, so that a cache saves most counts.
+# Caches avoid most counts, as equal blocks of a network and the points of a front have equal ranges.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
     return sum(b - a for a, b in spans)

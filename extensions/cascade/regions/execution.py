@@ -1,4 +1,4 @@
-"""Execution of a cascade in one arena, which compares every value with the value computed layer by layer."""
+"""Execution of a cascade in one arena, in which every value is compared with the value computed layer by layer."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def check_by_value(
 ) -> int:
     """Run a cascade in an arena of `peak` bytes at the given offsets; return the number of values compared.
 
-    `pause` is called at each read of a tensor; an exception from it ends the check. Raises InvalidPlanError, which
-    names the region, the step and the operation, for the first value that differs.
+    `pause` is called at each read of a tensor; its exceptions end the check. Raises InvalidPlanError for the first
+    value that differs, with the region, the step and the operation.
     """
     return _Execution(cascade, offsets, peak, seed, pause).run()
 
 
 class _Execution:
-    """One execution of a cascade in an arena, which compares each value that it makes with the expected one."""
+    """One execution of a cascade in an arena, in which each computed value is compared with the expected value."""
 
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
-        # Not filled with zeros, so that a read of unwritten bytes changes the values computed from them.
+        # Fill the arena with a pattern other than zero, so that reads of unwritten bytes lead to wrong values.
         self.arena = np.full(peak, 0xAA, np.uint8)
         self.expected = values_by_layers(self.graph, seed, pause)
         self.compared = 0
@@ -103,7 +103,7 @@ class _Execution:
     def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
         self.compared += got.size
         if not np.array_equal(got, expected):
-            raise InvalidPlanError(f"{what}: must be equal to the value layer by layer, and is not")
+            raise InvalidPlanError(f"{what}: must equal the value computed layer by layer, got another value")
 
     def _run_whole(self, number: int, v: int) -> None:
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
@@ -203,9 +203,11 @@ class _Execution:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums of an accumulator that has them in several copies of `size` bytes, which must be equal."""
+        """Return the sums of an accumulator with equal copies of `size` bytes; raises InvalidPlanError."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
-            raise InvalidPlanError(f"region {number}: sums were overwritten")
+            raise InvalidPlanError(
+                f"region {number}: must keep the sums of its last operation intact, got overwritten sums"
+            )
         return sums[:size].astype(np.int64)
 
     def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
@@ -215,7 +217,7 @@ class _Execution:
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor as operation v reads it in one step: with the channels of the step, and 0 in all others."""
+        """Return a tensor as operation v reads it in one step: the channels of the step, and 0 in all others."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
@@ -231,7 +233,7 @@ class _Execution:
         return seen
 
     def _channel_bytes(self, tensor: int, channels: Span) -> slice:
-        """Return the range of bytes of a pixel that a range of channels takes."""
+        """Return the byte range of a pixel that a range of channels occupies."""
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
@@ -250,7 +252,7 @@ def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or padded to `pixel` bytes, as the last step may make fewer bytes than the others."""
+    """Return pixels cut or padded to `pixel` bytes, as the last step may compute fewer channels than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

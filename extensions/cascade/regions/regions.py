@@ -1,4 +1,4 @@
-"""The classes of a cascade: a graph with access maps, and the regions that run one after another."""
+"""The data of a cascade: a graph with access maps, and the regions that run one after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
 _MOST_STEPS = 1 << 20
-"""The most steps of a region that are read from an answer's JSON."""
+"""The maximum number of steps of a region that are read from an answer's JSON."""
 
 
 def is_none(value: object) -> bool:
@@ -27,7 +27,7 @@ def is_none(value: object) -> bool:
 
 
 class Line(NamedTuple):
-    """The linear function clamp(slope * y + offset, 0, top) of a step y."""
+    """The function clamp(slope * y + offset, 0, top) of the step number y."""
 
     slope: int
     offset: int
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the line that passes exactly through the numbers of consecutive steps; None if there is none."""
+    """Return the line that passes exactly through the numbers of consecutive steps, or None."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as the line of their ends if each range begins where the last one ended, else as a table."""
+    """Return ranges as the line of their ends if each range begins at the end of the previous one, else as a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -81,11 +81,11 @@ Spans = Annotated[
     PlainSerializer(_closed_form, return_type=dict[str, Any]),
     WithJsonSchema(_SCHEMA),
 ]
-"""A range for each step, (0, 0) if it is empty; in JSON, the line of their ends or a table."""
+"""A range for each step, (0, 0) if it is empty; in JSON, the line of the ends or a table."""
 
 
 class Stripes(Answer):
-    """The row ranges, column ranges and channel ranges that the steps of each axis make."""
+    """The row ranges, column ranges and channel ranges computed by the steps along each axis."""
 
     rows: Spans
     columns: Spans
@@ -93,7 +93,7 @@ class Stripes(Answer):
 
 
 class Slide(Answer):
-    """An output that begins `down` bytes below a dying tensor, and grows into it."""
+    """An output that begins `down` bytes below a dying tensor, and grows into it as the tensor is read."""
 
     tensor: int
     output: int
@@ -101,11 +101,11 @@ class Slide(Answer):
 
 
 class RegionBuffer(Answer):
-    """The buffer in which a region keeps a tensor; element r of an axis lies at r modulo the capacity.
+    """The buffer in which a region keeps a tensor; element r of an axis is at r modulo the capacity.
 
-    mode: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is whole.
-    capacity: in rows, columns, and bytes of a pixel.
-    kept: it holds something from one step to the next.
+    mode: each row is computed once (`roll`), or every step recomputes all rows that it reads (`recompute`), or the
+    tensor is whole. capacity: in rows, columns, and bytes of a pixel. kept: True if content is kept from one step to
+    the next.
     """
 
     tensor: int
@@ -131,19 +131,17 @@ class RegionBuffer(Answer):
 
 
 class CascadeRegion(Answer):
-    """Operations that run together: in every step, each of them in order makes its ranges.
+    """Operations that run together: in every step, each of them in order computes its ranges.
 
-    id: its name, which begins the names of its steps.
-    ops: the positions of its operations, which follow each other.
-    kind: `whole` is one operation that runs whole; in `channels` each step makes all rows and columns of some channels.
-    stride: the rows and columns of a step; -n is a part of n of one row or column.
-    steps: along rows and columns; (1, 1) along channels, which have `channel_steps`.
-    ragged: the steps that make less of the last operation than the others.
-    waste: the share of its output that lies beyond the border if these are padded.
-    buffers: those of tensors that live in the region only, and of those that are made there whole.
-    ranges: those of each operation; of a sum, or of what is added up over channels, those of its input.
-    alternative: of one operation, the way to compute it: 0 for its own, k for its k-th alternative.
-    pieces: the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
+    id: its name, the prefix of the names of its steps. ops: the consecutive positions of its operations. kind: `whole`
+    is one operation that runs as a whole; in `channels`, each step computes all rows and columns of some channels.
+    stride: the rows and columns of a step; -n is an n-th of one row or column. steps: along rows and columns; (1, 1)
+    along channels, which have `channel_steps`. ragged: the number of steps that compute less of the last operation than
+    the others. waste: the fraction of the output beyond the border if ragged steps are padded. buffers: of tensors that
+    exist only in the region, and of tensors that are computed there as a whole. ranges: of each operation; for a sum,
+    or an operation accumulated over channels, the ranges of its input. alternative: of a single operation, 0 for the
+    operation itself, k for its k-th alternative. pieces: the ranges of inputs that are delivered in pieces, by tensor,
+    before each step's operations.
     """
 
     id: str
@@ -196,7 +194,7 @@ class CascadeRegion(Answer):
         )
 
     def remake(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
-        """Return the region with other ranges or buffers, and with the fields that follow from them."""
+        """Return the region with other ranges or buffers, and with updated fields that depend on them."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
         region = self.striped_region(number, self.kind, stride, ranges, held, self.pieces, self.slide)
@@ -224,7 +222,7 @@ class CascadeRegion(Answer):
 
 
 def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
-    """Return the number of steps that make less than the largest step, and the waste if these are padded."""
+    """Return the number of steps smaller than the largest step, and the waste if they are padded to its size."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
     ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
@@ -233,7 +231,7 @@ def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Cascade:
-    """A graph and its regions, which together contain all operations in order; `streamed` tensors come in pieces."""
+    """A graph and its regions, which contain all operations in order; `streamed` tensors are delivered in pieces."""
 
     graph: AccessGraph
     regions: tuple[CascadeRegion, ...]
@@ -247,7 +245,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that sums its input channels over the steps."""
+    """Return True if a region along channels ends with an operation that adds up its input channels by steps."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False
@@ -256,7 +254,7 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
 
 
 def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
-    """Return the bytes of accumulators that a region keeps in addition to its output."""
+    """Return the bytes of accumulators that a region needs in addition to its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":
         return 0

@@ -1,7 +1,7 @@
 """Test values of operations: sums modulo 256 over all elements that their access maps read.
 
-Each element is multiplied by an odd number for its position, so that a missing or wrong element changes the sum. An
-output channel that depends on the `same` input channel depends on no other.
+Each element is multiplied by an odd number that depends on its position, so that a missing or wrong element changes the
+sum. An output channel that depends on the `same` input channel depends on no other one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Sums: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
 """A function that returns a tensor's elements in a range of rows and a range of columns."""
 _AT_ONCE = 2**20
-"""The elements that are summed at once, in about 30 ms, so that a caller can stop in between."""
+"""The number of elements summed at once, in about 30 ms, so that a caller can stop in between."""
 
 
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
-    """Return the value of each tensor when all operations run as a whole, one after another, on drawn inputs.
+    """Return the value of each tensor when all operations run as a whole, one after another, on random inputs.
 
-    `pause` is called before each drawn input and at each read of a tensor; an exception from it ends the run.
+    `pause` is called before each random input and at each read of a tensor; its exceptions end the run.
     """
     random, values = np.random.default_rng(seed), dict[int, Bytes8]()
     for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):
@@ -46,7 +46,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 def _odd_factors(first: int, end: int, salt: int) -> Sums:
     """Return an odd factor for each position in [first, end) of an axis."""
-    # A change of a byte times an odd number never vanishes modulo 256.
+    # Factors are odd, since a changed byte times an odd number never vanishes modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
@@ -56,7 +56,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with `pixel` channels, each of which depends on some of the old channels."""
+    """Return values folded or repeated to `pixel` channels, each of which depends on some of the given channels."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -67,7 +67,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the part of operation v's output that depends on no input, as an output of padding alone has."""
+    """Return the contribution to operation v's output that does not depend on its inputs: the output for padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -90,7 +90,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # the parts would read most of their input again
+            bands = [rows]  # use one band, as several would read most of their input repeatedly
     totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
     return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
 
@@ -130,7 +130,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return, for each input channel, the part of a sum that a range of rows and of columns adds."""
+    """Return, for each input channel, the contribution of a range of rows and of columns to a sum."""
     return (_channel_sums(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 
@@ -144,14 +144,14 @@ def _channel_sums(graph: AccessGraph, tensor: int, rows: Span, columns: Span, sa
 
 
 def finish_sums(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
-    """Return the output of an operation whose sums are complete."""
+    """Return the output of an accumulating operation, given its complete sums."""
     out = graph.tensors[graph.operations[v].outputs[0]]
     total = _fold_channels(sums.reshape(1, 1, -1), out.pixel) + _bias(graph.origin(v), (0, 1), (0, 1), out.pixel)
     return (total & 255).astype(np.uint8)
 
 
 def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
-    """Return the tensors that operation v makes when it runs as a whole, each with its value."""
+    """Return the tensors that operation v writes when it runs as a whole, each with its value."""
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]

@@ -1,1 +1,1 @@
-"""The search for cascades, which chooses the operations that run together in stripes."""
+"""The search for cascades: it selects the operations that run together in stripes."""

@@ -1,8 +1,8 @@
-"""Regions along channels: each step makes some channels of the intermediate tensors, from all of the input.
+"""Regions along channels: each step computes some channels of the intermediate tensors, from all of the input.
 
-An operation that mixes channels may begin such a region, and makes some of its channels in a step. It may also end one,
-and adds the channels of each step to sums of the whole output. In between, each channel depends on the same channel
-alone. No operation does more work than layer by layer. Source: fused depthwise tiling (FDT, arXiv 2303.17878).
+Such a region may begin with an operation that mixes channels, which computes some of its channels in each step. It may
+also end with one, which adds the channels of each step to sums of the whole output. In between, each channel depends
+only on the same channel. No operation does more work than layer by layer. Source: FDT (arXiv 2303.17878).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class _ChannelCut(NamedTuple):
-    """A cut of operations [first, j) into steps: `tile` are the channels of a step, `steps` the numbers of steps."""
+    """A cut of operations [first, j): `tile` has the candidate channels per step, `steps` the numbers of steps."""
 
     first: int
     j: int
@@ -32,11 +32,11 @@ class _ChannelCut(NamedTuple):
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
-    """Return the regions along channels with ends (first, j), for each number of channels of a step in `tiles`."""
+    """Return the regions along channels with ends (first, j), for each number of channels per step in `tiles`."""
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
-    # The last operation may make some channels in each step, or sum over the input channels of all steps.
+    # Cut along the output channels or, if the last operation may accumulate, along its input channels.
     if row.partial:
         cut.append((row.reads[0].tensor, True))
     for tensor, adds_up in cut:
@@ -69,13 +69,13 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # A later region reads this tensor, so all of its channels are kept.
+        # Count all channels of a tensor that a later region reads.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:
             made = graph.tensors[tensor]
             held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
-            # A slice of channels is alive from the operation that makes it to its last reader in the region.
+            # Count a slice of channels from the operation that writes it to its last reader in the region.
             latest = max(reader for reader in graph.readers[tensor] if reader < j)
             profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
         peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
@@ -89,7 +89,7 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
 
 
 def _can_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
-    """Return True if each channel that operation v makes can be read alone by the later operations of the region."""
+    """Return True if the later operations of the region can read each channel of operation v's output alone."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
         return False

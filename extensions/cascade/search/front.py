@@ -1,4 +1,4 @@
-"""Pareto fronts of chains of regions, exact for the given regions: peak, multiplications and optionally traffic."""
+"""Exact Pareto fronts of chains (sequences) of some regions: peak, multiplications, and optionally traffic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
 
 MOST_WAYS = 3_000
-"""The most undominated chains up to a cut between two operations that are extended."""
+"""The maximum number of undominated chains, up to a cut between two operations, that are extended."""
 _AT_ONCE = 1_000_000
 
 
@@ -44,7 +44,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each round minimises the multiplications below the last peak, which gives the exact front of these regions.
+    # Each round minimises the multiplications below the last peak, so that the front is exact for these regions.
     while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -59,7 +59,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
 def undominated_positions(costs: Rows, group: I64) -> I64:
     """Return the positions of the costs that no other cost of the same group dominates.
 
-    They are listed group by group, by rising costs. Of equal costs, the first one is kept.
+    They are sorted by group, then by ascending costs. Of equal costs, the first one is kept.
     """
     order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
     front = np.zeros(len(order), np.int64)
@@ -70,12 +70,12 @@ def undominated_positions(costs: Rows, group: I64) -> I64:
 def front_of_three(
     found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
 ) -> tuple[list[Chain], int]:
-    """Return the Pareto-optimal chains in peak, multiplications and traffic, and how many chains were cut off.
+    """Return the chains that are Pareto-optimal in peak, multiplications and traffic, and the number of omitted chains.
 
-    Chains of more than `most` multiplications are left out. If more than MOST_WAYS chains reach a cut, or time is over,
-    only a selection evenly spread by peak is extended. `found` must be sorted by the ends of the regions.
+    Chains of more than `most` multiplications are omitted. If more than MOST_WAYS chains reach a cut, or the time is
+    over, only a selection evenly spread by peak is extended. `found` must be sorted by the ends of the regions.
     """
-    # For each cut, its undominated chains: peak, multiplications, traffic, last region, chain before that region.
+    # `ways` has the undominated chains to each cut: peak, multiplications, traffic, last region, preceding chain.
     ways = [np.zeros((1, 5), np.int64)]
     costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
     behind = _min_macs_to_end(found, n_operations)
@@ -91,29 +91,29 @@ def front_of_three(
             reached[:, 0], reached[:, 3], reached[:, 4] = np.maximum(reached[:, 0], peak), row, within
             parts.append(reached)
             count += len(within)
-            # Dominated chains are removed early, as millions of them would not fit in memory.
+            # Remove dominated chains early, as millions of chains would not fit in memory.
             if count > _AT_ONCE:
                 parts = [_undominated_ways(parts)]
                 count = len(parts[0])
         reached = _undominated_ways(parts)
-        # When time is short, a few ways are still extended to the end, so that some chain exists.
+        # When the time is over, still extend a few chains to the end, so that the result is not empty.
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
             cut_off += len(reached) - room
-            # The selection is even by peak, and keeps both ends of the front.
+            # Select chains evenly by peak, including both ends of the front.
             reached = reached[np.linspace(0, len(reached) - 1, room).astype(np.int64)]
         ways.append(reached)
-    return [_chain_of_way(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
+    return [_chain_from_tables(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Return the undominated chains to one cut, of several tables of them."""
+    """Return the undominated chains to one cut, given several tables of chains to it."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
-    """Return, for each cut, the fewest multiplications from there to the end."""
+    """Return, for each cut, the minimum number of multiplications from there to the end."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0
     for row in range(len(found) - 1, -1, -1):
@@ -122,7 +122,7 @@ def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
     return least
 
 
-def _chain_of_way(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
+def _chain_from_tables(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
     peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:

@@ -18,12 +18,12 @@ from memplan.questions.question import QuestionOptions, Seconds
 Options = TypeVar("Options", bound=QuestionOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
-"""The options that all combinations of a sweep share, and that cannot be swept."""
+"""The options that all combinations of a sweep share, which cannot be swept."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _sweep_values(value: object) -> object:
-    """Return the values of each swept option, read from texts NAME=VALUE,VALUE; other types unchanged."""
+    """Return the values of each swept option, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -64,17 +64,17 @@ Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
 OrderName = Literal["several", "given", "breadth-first", "depth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
-"""The sets of goals for which a Pareto front can be computed."""
+"""The sets of objectives for which a Pareto front can be computed."""
 LONGEST = 60
-"""The most operations of a region."""
+"""The maximum number of operations of a region."""
 WORST = 4.0
-"""The most multiplications of a region, as a multiple of those of its operations run once."""
+"""The maximum number of multiplications of a region, as a multiple of one run of each of its operations."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_STRIPE = 1 << 20
 
 
 def _stripe_sizes(value: object) -> object:
-    """Return rows and columns from a number of rows or a text such as 4 or 6x6; columns are 0 for whole rows."""
+    """Return (rows, columns), parsed from a number of rows or a text such as 4 or 6x6; 0 columns mean whole rows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
     if not isinstance(value, str):
@@ -86,7 +86,7 @@ def _stripe_sizes(value: object) -> object:
 
 
 def _goal_names(value: object) -> object:
-    """Return the names of goals in one or several comma-separated texts."""
+    """Return the names of objectives in one or several comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -94,7 +94,7 @@ def _goal_names(value: object) -> object:
 
 
 def _memories(value: object) -> object:
-    """Return the memories as pairs of name and size, from texts NAME=SIZE, objects, or pairs."""
+    """Return the memories as pairs of name and size, parsed from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
     return tuple(map(_memory, rows)) if isinstance(rows, (list, tuple)) else value
 
@@ -114,7 +114,7 @@ def _memory(row: object) -> object:
 
 
 def _position(position: object) -> object:
-    """Return the position of a point from a number or its digits; the word all is returned unchanged."""
+    """Return the position of a point, parsed from a number or its digits; the word `all` is returned unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
@@ -123,7 +123,7 @@ def _position(position: object) -> object:
 
 
 class CascadeOptions(QuestionOptions):
-    """Options of a search for cascades."""
+    """Options of the question `cascade`."""
 
     time_limit_s: Seconds = Field(
         60.0, description="The answer comes within this time, which the search and all plans share."
@@ -192,7 +192,7 @@ class CascadeOptions(QuestionOptions):
         return self.overlap == "sliding"
 
     def max_macs(self, once: int) -> int:
-        """Return the most multiplications of a cascade, given the layer-by-layer count; 2^62 without a limit."""
+        """Return the maximum multiplications of a cascade, given the layer-by-layer count; 2^62 without a limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")
@@ -208,12 +208,14 @@ class CascadeOptions(QuestionOptions):
         if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
             wrong.append((("alignment",), f"must be a power of two of at most 2^30, got {self.alignment}"))
         if self.pools and (len(self.pools) != 2 or len(dict(self.pools)) != 2):
-            wrong.append((("pools",), f"must be two with different names, fast and slow, got {len(self.pools)}"))
+            wrong.append(
+                (("pools",), f"must be two memories with different names, fast and slow, got {len(self.pools)}")
+            )
         for name, size in self.pools:
             if not 0 <= size <= MAX_BYTES:
                 wrong.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
         if self.pools and self.is_sliding:
-            rule = "must not be given beside sliding, which knows one memory"
+            rule = "must not be given together with sliding, which supports one memory only"
             wrong.append((("pools",), add_way(rule, ONE_OF_THEM)))
         if wrong:
             raise_rules(*wrong)

@@ -1,7 +1,7 @@
-"""Other orders of the operations, such as one branch after another, in which regions save more memory.
+"""Other orders of the operations, such as one branch after another, in which regions may save more memory.
 
 Regions are intervals of an order. If a graph has several orders, its regions are ordered as if each were one operation,
-by the tensors that are whole between them. Orders depth first, heads early and by least peak are tried, too.
+with only the tensors that are whole between them. Orders depth first, heads early and by least peak are tried, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
-"""The most orders that are tried for chains other than the one with the lowest peak."""
+"""The maximum number of orders that are tried for chains other than the one with the lowest peak."""
 
 
 def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
@@ -40,15 +40,16 @@ def alternative_orders(
 ) -> Iterator[AccessGraph]:
     """Yield graphs in other orders; none if the graph has only one order.
 
-    `after` lists, for each operation, the operations that must precede it; empty if only tensors order operations. Of
-    chains with at most `most` multiplications, the regions are ordered; `streamed` tensors take no bytes between them.
+    `after` lists, for each operation, the operations that must precede it; it is empty if only tensors order
+    operations. Chains with at most `most` multiplications get orders; `streamed` tensors take no bytes between them.
     """
     graph, single = given.graph, _operation_graph(given.graph, after)
     if not _has_several_orders(single):
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
-    while not is_over() and (order := next(orders, None)) is not None:  # the search for an order takes time
+    # Check the time first, as each search for an order takes long.
+    while not is_over() and (order := next(orders, None)) is not None:
         if order not in seen:
             seen.add(order)
             yield reorder(graph, order)
@@ -57,7 +58,7 @@ def alternative_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes, in the orders with the lowest peaks of their chains."""
+    """Yield graphs with second passes (repeated operations), in orders that lower the peaks of their chains."""
     seen = set[tuple[int, ...]]()
     for chain in reversed(passes.chains) if _has_several_orders(_operation_graph(given.graph, ())) else ():
         alone = passes.graph_of_chain(chain)
@@ -74,13 +75,13 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the regions of the lowest chain, then those of a few others that lower their peak."""
+    """Yield the best order of the lowest chain's regions, then orders of a few others that lower their peaks."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
         regions = [tuple(range(*map(int, given.found[row, [FOUND_FROM, FOUND_TO]]))) for row in chain.rows]
         peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
-        # The effort is limited by counted work, not by the clock, so that every machine searches the same orders.
+        # Limit the effort by counted work, not by the clock, so that every machine searches the same orders.
         placed = order_operations(
             _region_graph(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
         )
@@ -93,7 +94,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, which do not depend on regions."""
-    # Outputs as early as possible, made while a region still keeps the rows that they read.
+    # Compute outputs as early as possible, while a region still keeps the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)
@@ -107,7 +108,7 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
-    """Return a graph with access maps as a graph of operations, which the searches for orders take."""
+    """Return a graph with access maps as a graph of operations, the input of searches for orders."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations
@@ -134,7 +135,7 @@ def _region_graph(
         made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        # Tensors that are whole while the region runs: made before it and used in or after it, or made in it for later.
+        # Whole tensors are alive while the region runs if they are written before its end and used in or after it.
         is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
         alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})

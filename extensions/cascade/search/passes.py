@@ -1,9 +1,9 @@
 """Second passes: operations that run again after a small sum, so that no large tensor is kept across it.
 
 A tensor that is read before and after a global pool (squeeze-and-excite) must be whole in between, and so must a
-shortcut around it. If the operations that make them run again right before the late reader, only the inputs of these
-operations are whole. Graphs with such second passes share their cuts outside of them with the given graph. So the best
-chain through all of these graphs chooses for each place whether, and from where, operations run again. Then other
+shortcut around it. If the operations that compute them run again right before the late reader, only the inputs of these
+operations are whole. Graphs with such second passes share all cuts outside of the passes with the given graph. So the
+best chain through all of these graphs decides for each place whether, and from where, operations run again. Then other
 tensors that are alive at the least peak are recomputed for their late readers, one by one.
 """
 
@@ -26,13 +26,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 MOST_OPERATIONS = 24
-"""The most operations of one second pass."""
+"""The maximum number of operations of one second pass."""
 _MOST_DEPTHS, _MOST_ALONE, _MOST_TENSORS = 3, 2, 2
 MOST_ROUNDS = 8
 
 
 class Pass(NamedTuple):
-    """A second pass: operations, the first of which is `first`, that run again just before operation `late`."""
+    """A second pass: a set of operations, beginning with `first`, that run again directly before operation `late`."""
 
     first: int
     late: int
@@ -49,11 +49,11 @@ class Variant:
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut, at the end of all operations."""
+        """The number of the last cut, which follows all operations."""
         return len(self.graph.operations)
 
     def min_peak_chain(self, most: int) -> Chain | None:
-        """Return the chain with the lowest peak among those of at most `most` multiplications; None without any."""
+        """Return the chain with the lowest peak among those of at most `most` multiplications, or None."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
@@ -75,7 +75,7 @@ class Variant:
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the graph of one chain, with the regions of that chain as its only chain."""
+        """Return the variant whose only chain is the given one."""
         return Variant(self.graph, self.found, [chain])
 
 
@@ -83,7 +83,7 @@ class Variant:
 class SeveralPasses(Variant):
     """Several graphs with second passes that share cuts: `sources` maps each region to its graph and its ends there.
 
-    `passes` are the second passes of each graph; the first graph, the original one, has none.
+    `passes` has the second passes of each graph; the first graph is the original one and has none.
     """
 
     passes: Sequence[Sequence[Pass]] = ()
@@ -109,7 +109,7 @@ class SeveralPasses(Variant):
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the graph with the second passes that a chain uses, and the chain's regions in it."""
+        """Return the graph with the second passes that a chain uses, and the chain's regions in that graph."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
@@ -133,9 +133,9 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the front of chains through a graph and its variants with second passes; None if there are none."""
+    """Return the front of chains through a graph and its variants with second passes, or None without such variants."""
     sets = list(_pass_sets(given.graph))
-    # Second passes may double the graph, which must not exceed the limits of `AccessGraph`.
+    # Skip large graphs: second passes may double them, which would exceed the limits of `AccessGraph`.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None
@@ -148,7 +148,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
         own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
-            # Regions outside of all second passes are already in the original graph.
+            # Omit regions outside of all second passes, as the original graph has them already.
             upto = np.concatenate([[0], np.cumsum(_cuts_in_passes(given.graph, every[which]))])
             inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
             own, ends = own[inside], ends[inside]
@@ -161,7 +161,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return 1 for each cut inside a second pass, as the original graph has no such cut, and 0 for all others."""
+    """Return 1 for each cut inside a second pass, which the original graph lacks, and 0 for all others."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -171,7 +171,7 @@ def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
 
 
 def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
-    """Return consecutive numbers of the cuts of each graph, equal for shared cuts, and the last number."""
+    """Return consecutive numbers for the cuts of each graph, equal for shared cuts, and the last number."""
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
@@ -193,7 +193,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of disjoint second passes: all passes, and every other one."""
-    # A region after a second pass may end at the next sum, which has a pass of its own or has none.
+    # Also try every other pass: a region after one pass may end at the next sum, with or without a pass there.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
@@ -219,7 +219,7 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that are whole across a sum: all of them, and each of the largest alone."""
+    """Return sets of tensors that are whole across a sum: the set of all, and each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -230,7 +230,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute some tensors after a sum, each from fewer whole bytes than the last."""
+    """Yield second passes that recompute some tensors after a sum, each from fewer whole bytes than the last one."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -241,7 +241,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
         if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
             return
         again.add(first)
-        # A tensor of one pixel, such as the output of the sum, is small enough to be kept.
+        # Keep tensors of one pixel, such as the output of the sum, since they are small.
         wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
         bytes_ = sum(graph.tensors[t].bytes for t in wanted)
         if bytes_ < least:
@@ -263,7 +263,7 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
 def repeated_variants(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
-    """Yield graphs in which operations run again: with second passes first, then with more while the peak falls.
+    """Yield graphs in which operations run again: first with second passes, then with more while the peak falls.
 
     `windows` is the cache of regions of the original graph's search.
     """
@@ -287,7 +287,7 @@ def repeated_variants(
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.min_peak_chain(most)
-            # Only a lower peak counts, as the same peak with more multiplications is worth nothing.
+            # Require a lower peak, as an equal peak with more multiplications is useless.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
@@ -312,14 +312,14 @@ def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[Acces
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
-        # Recomputation saves most where the time between two readers of the tensor is longest.
+        # Recompute in the longest gap between two readers of the tensor, where it saves most.
         late = max(gaps)[1]
         for operations in _recomputing_sets(graph, tensor):
             yield repeat_operations(graph, {late: operations})
 
 
 def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that recompute a tensor, each from fewer kept bytes than the last."""
+    """Yield sets of operations that recompute a tensor, each from fewer kept bytes than the previous one."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:
@@ -330,7 +330,7 @@ def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int
             read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
         }
         bytes_ = sum(graph.tensors[t].bytes for t in outside)
-        # A larger set is worth its work only if its inputs, which are kept instead, have fewer bytes.
+        # Yield a larger set only if its inputs, which are kept instead, have fewer bytes.
         if bytes_ < least:
             least, count = bytes_, count + 1
             yield frozenset(chosen)

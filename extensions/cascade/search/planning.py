@@ -1,4 +1,4 @@
-"""The planning of chains of regions, which keeps the Pareto-optimal points."""
+"""The planning of chains (sequences) of regions, which keeps the Pareto-optimal points."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.search.tables import moved_elsewhere, streamed_tensors
 
 PLAN_S = 10.0
-"""The most seconds for planning one point."""
+"""The maximum time for planning one point, in seconds."""
 POOLS_S = 1.0
-"""The most seconds for planning one point in two memories, as a cheaper choice is not worth more time."""
+"""The maximum time for planning one point in two memories, in seconds; it is short, as many choices are tried."""
 FRACTIONS = (2, 8)
 MOST_CHAINS = 12
-"""With two memories: tensors larger than these parts of the fast one are moved; and the most chains planned."""
+"""The shares of the fast memory above which tensors move to the slow one; the maximum number of planned chains."""
 
 
 class Planning:
-    """The search for points of a graph, and the Pareto-optimal points found so far, by falling peak."""
+    """The search for points of a graph, with the Pareto-optimal points found so far, by falling peak."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over; `what` is then recorded as the part of the search that was cut short."""
+        """Return True if the time is over, and record `what` as the part of the search that was cut short."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None
         return over
 
     def run(self, search: RegionSearch, after: After) -> None:
-        """Plan the chains of a search, then chains in other orders, then chains with operations that run again.
+        """Plan the chains of a search, then chains in other orders, then chains in which operations run again.
 
         `after` lists, for each operation, the operations that must precede it although they share no tensor.
         """
@@ -61,7 +61,7 @@ class Planning:
             return
         starts = [(self.options, search)]
         if self.options.is_sliding:
-            # Consecutive slides may exclude each other, so chains without slides are planned, too.
+            # Plan chains without slides as well, since consecutive slides may exclude each other.
             apart = self.options.model_copy(update={"overlap": "none"})
             starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
@@ -80,7 +80,7 @@ class Planning:
         self.baseline = self._plan_unrolled()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
-        """Plan chains with ever smaller tensors moved to the slow memory, so that they take no fast bytes."""
+        """Plan chains while ever smaller tensors are moved to the slow memory, where they take no fast bytes."""
         graph, fast = self.graph, self.options.pools[0][1]
         steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
@@ -94,14 +94,14 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # In all of the fast memory, tensors may return to it; in the chain's peak, they do not raise it.
+                # Plan twice: with all fast memory, moved tensors may return; with the chain's peak, it stays minimal.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best_points()
 
     def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan the chains of other orders; return the variant with the lowest peak."""
+        """Plan the chains of other orders; return the variant with the lowest peak, which may be the given one."""
         best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -115,7 +115,7 @@ class Planning:
         return best
 
     def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
-        """Plan the chains of graphs with second passes in other orders."""
+        """Plan the chains of graphs with second passes (repeated operations) in other orders."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -127,11 +127,11 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan a graph's chains within the bounds, from both ends of its front inwards."""
-        # Orders and repeats are found without the limit, so that a search with it never finds more.
+        """Plan the chains of a graph that are within the bounds, from both ends of its front inwards."""
+        # Apply the length limit only now, so that a search with it never finds more orders and repeats.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
-        # If the time ends early, points planned from both ends of the front still span it.
+        # Start from both ends of the front, so that planned points span it even if the time ends early.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
         for k in self._chains_in_time(order):
@@ -146,7 +146,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the point with the lowest peak in the given order without rolling buffers; None if time is over."""
+        """Return the point with the lowest peak in this order without rolling buffers; None if out of time."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
@@ -157,7 +157,7 @@ class Planning:
         return None if least is None else plan_chain(search.steps, variant.found, least, PLAN_S)
 
     def _chains_in_time(self, chains: Sequence[int]) -> Iterator[int]:
-        """Yield the numbers of chains until the time is over, and count the rest as unplanned."""
+        """Yield the numbers of chains until the time is over, and count the remaining ones as unplanned."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
@@ -172,7 +172,7 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds and no planned point is as good as its estimate."""
+        """Return True if a chain is within the bounds, and better than every planned point in some objective."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)

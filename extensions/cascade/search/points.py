@@ -1,7 +1,7 @@
 """The plan of a chain of regions: each region is a loop with one time step for each operation.
 
-A buffer used only within a step is alive from its maker to its last reader there. A buffer that is kept over steps, or
-that is whole and is made or read in a loop, is alive for the whole loop.
+A buffer used only within a step is alive from its first write to its last read there. A buffer that is kept across
+steps, or that is whole and written or read in a loop, is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memplan.solvers.portfolio.solve import solve
 def plan_chain(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Return a chain of regions as a planned point; None if no plan was found in time.
+    """Return a chain of regions as a planned point, or None if no plan was found in time.
 
     `fast` is the size of the fast pool of two. Whole tensors may then be in either pool, with the least traffic of the
     slow one, and the buffers of regions are in the fast one.
@@ -44,7 +44,7 @@ def plan_chain(
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
     cascade = Cascade(graph, regions, steps.streamed)
-    # A slide fixes the distance of two tensors, so only regions that need one for the peak have it (decision 084).
+    # Keep only slides that the peak needs, as each fixes the distance of two tensors (decision 084).
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)
     problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools_of_plan(options, fast))
@@ -52,7 +52,7 @@ def plan_chain(
     if plan.peak is None or (fast is not None and plan.cost is None):
         return None
     used = {pool.name: pool.used or 0 for pool in plan.pools}
-    macs, once = macs_of(cascade), _macs_once(graph)
+    macs, once = macs_of(cascade), _macs_of_original(graph)
     others: dict[str, Any] = {}
     if fast is not None:
         others["used"] = {name: used.get(name, 0) for name, _ in options.pools}
@@ -79,16 +79,15 @@ def plan_chain(
 
 
 def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
-    """Return the two pools of a plan with two memories; empty for a plan with one."""
+    """Return the two pools of a plan with two memories; empty for a plan with one memory."""
     if fast is None:
         return []
     (first, _), (second, size) = options.pools
     return [Pool(name=first, size=fast, cost=0), Pool(name=second, size=size, cost=1)]
 
 
-def _macs_once(graph: AccessGraph) -> int:
-    """Return the multiplications of the original graph, in which each operation runs once."""
-    # Ratios compare with the model as it is given, in which no operation runs again.
+def _macs_of_original(graph: AccessGraph) -> int:
+    # Count each original operation once, as ratios compare with the given model.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
@@ -102,14 +101,14 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
-        # The region keeps its slide only if it would exceed the limit without it.
+        # Keep the slide only if the region would exceed the limit without it.
         if peak + saved > limit:
             yield region.slide
 
 
 @dataclass
 class _Lifetimes:
-    """The lifetimes of a cascade's buffers; `alive` has the bytes, the first step and the end of each."""
+    """The lifetimes of a cascade's buffers; `alive` maps each to its bytes, its first step and its end."""
 
     cascade: Cascade
     alignment: int
@@ -117,7 +116,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of all buffers; an output that slides starts at a fixed distance from its input."""
+        """Return the problem of placing all buffers; a sliding output starts at a fixed distance from its input."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
@@ -133,7 +132,7 @@ class _Lifetimes:
                 self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
         for slide in slides:
-            # As a fixed distance, a slide is a constraint that all solvers know.
+            # Express a slide as a fixed distance, a constraint that all solvers support.
             relative = {"to": whole_name(slide.output), "offset": slide.down}
             others[whole_name(slide.tensor)]["relative"] = relative
         if pools:
@@ -148,7 +147,7 @@ class _Lifetimes:
         return Problem(name=graph.name or None, buffers=buffers, **more)
 
     def _extend_lifetime(self, name: str, size: int, start: int, end: int) -> None:
-        """Extend the lifetime of a buffer so that it contains time steps [start, end)."""
+        """Extend the lifetime of a buffer so that it includes time steps [start, end)."""
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
 

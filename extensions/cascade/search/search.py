@@ -1,8 +1,8 @@
 """The search for regions in stripes and tiles, grown backwards from each last operation.
 
-Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. The regions that end with
-an operation depend on the earlier operations that may be in them, on their inputs, and on the bytes alive around them.
-Operations for which all of these are equal are searched once.
+Networks repeat their blocks, and graphs with repeated operations share most of their operations with the original
+graph. The regions that end with an operation depend on the earlier operations that may belong to them, on their inputs,
+and on the live bytes around them. Operations for which all of these are equal are searched once.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
 FINER = (2, 4, 8)
-"""Steps of one n-th of a row or column are tried if earlier operations make several rows for one."""
+"""The divisors of a row or column for finer steps, tried if earlier operations compute several rows for one."""
 MOST_STEPS = 1024
 _ROOM = 60_000
 
 
 @dataclass
 class Windows:
-    """A cache of regions by the key of their end; cuts count from the end, and peaks from the bytes alive there."""
+    """A cache of regions by the key of their end; cuts are relative to the end, and peaks to the live bytes there."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
 
 
 class WindowKeys:
-    """The keys of a graph's operations for the cache: operations with equal keys end the same regions."""
+    """The cache keys of a graph's operations; operations with equal keys end the same regions."""
 
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
@@ -95,14 +95,14 @@ class WindowKeys:
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first_operation(self, j: int) -> int:
-        """Return the first operation that regions ending with operation j - 1 may have."""
+        """Return the first operation that may belong to regions ending with operation j - 1."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # Regions along channels may contain a sum, which does not mix channels.
+            # Continue past a sum with fitting channels, as regions along channels may contain one.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -127,7 +127,7 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return the key of a tensor made outside of a region; for a streamed one, with its first reader."""
+        """Return the key of a tensor written outside of a region; for a streamed tensor, it has its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """Counts of the regions examined, of those without room in the tables, and of strides with too many steps."""
+    """The numbers of regions examined, of regions without room in the tables, and of strides with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -144,7 +144,7 @@ class Effort:
 
 
 def strides_of(size: int) -> list[int]:
-    """Return the stripe heights or widths tried along an axis of `size`: small numbers, and equal parts of it."""
+    """Return the stripe heights or widths tried along an axis of `size`: small numbers, and equal parts of the axis."""
     wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
     return sorted(stride for stride in wanted if stride < size)
 
@@ -152,7 +152,7 @@ def strides_of(size: int) -> list[int]:
 class RegionSearch:
     """The search for a graph's regions, for one last operation after another; `elsewhere` tensors take no bytes.
 
-    Without the option `rolling`, each step recomputes its inputs, but for inputs that come in pieces.
+    Without the option `rolling`, each step recomputes its inputs, except inputs that are delivered in pieces.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class RegionSearch:
 
     @cached_property
     def steps(self) -> RegionSteps:
-        """The steps of the graph's regions, in which `elsewhere` tensors count their bytes."""
+        """The conversion of the search's rows to regions, in which `elsewhere` tensors count their bytes."""
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
@@ -202,7 +202,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by end; if time is over, those with the ends searched so far."""
+        """Return the regions found, sorted by end; if the time is over, only regions with the ends searched so far."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
@@ -215,8 +215,8 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the ends of regions, first those of regions that may contain the highest peaks."""
-        # If the time ends early, only the least important regions are missing.
+        """Return the ends of regions, beginning with regions that may contain the highest peaks."""
+        # Search the most important regions first, in case the time ends early.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
@@ -229,7 +229,7 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._search_ending_at(j)
-            if self._work[:j].any():  # the largest working memory of its operations adds to a region's peak
+            if self._work[:j].any():  # add the largest working memory of a region's operations
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
@@ -246,15 +246,15 @@ class RegionSearch:
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
-            # Extra steps at the start (warm-up) are only needed if there are several steps.
+            # Add room for extra steps at the start (warm-up) only if there are several steps.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # The tables have no room for more steps, and the answer counts the strides left out.
+            # Skip and count strides with more steps than the tables have room for.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            # Parts of rows are only useful for tensors that roll.
+            # Try parts of rows only with rolling tensors, as recomputing regions gain nothing from them.
             self._grow_regions(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
         if rows == 1 and (self.options.stripe is None or self.options.stripe[0] == 1):
@@ -264,11 +264,11 @@ class RegionSearch:
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._grow_tiles(j, kinds, strides, steps)
         if columns > 1 and rows == 1 and self._rolls:
-            # Pieces cut the columns of a single row as stripes cut rows.
+            # Cut the columns of a single row into pieces, as stripes cut rows.
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
-        # With two memories only a few chains are planned, and pieces would displace better ones.
+        # Omit pieces with two memories, where they would displace better ones of the few planned chains.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # Pieces of any height repeat no work; the lowest take the least memory and cause the most traffic.
+            # Try only the lowest pieces: no height repeats work, and they take the least memory, at the most traffic.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
@@ -293,7 +293,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps of part of a row or column, -n for one n-th, if earlier operations make several for one."""
+        """Return steps of part of a row or column, -n for one n-th, if earlier operations compute several for one."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []

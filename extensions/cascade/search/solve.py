@@ -32,13 +32,13 @@ from memplan.planner.errors import OptionError, TimeOverError
 from memplan.questions.question import Control
 
 _ANSWER_S = 0.5
-"""The seconds of the time limit that are kept for the last plans and the answer."""
+"""The seconds of the time limit that are reserved for the last plans and the answer."""
 _NOTED_PART = 20
-"""The least time between two preliminary answers, as a multiple of the time that making one took."""
+"""The minimum time between two preliminary answers, as a multiple of the time spent on one."""
 _SEARCH_SHARE = 0.6
-"""The share of the time for search and plans if points are then checked by value."""
+"""The fraction of the time for search and plans if points are then checked by value."""
 _LEAST_PLAN_S = 0.5
-"""The least seconds for the plan layer by layer, which every answer needs."""
+"""The minimum seconds for the plan layer by layer, which every answer needs."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
 """The memory limit of a check by value, and its bytes for each byte of the largest tensor (64-bit sums)."""
 _LARGE = 300
@@ -46,7 +46,7 @@ _LARGE = 300
 _TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
 MOST_BARRIERS = 10
 LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
-"""The names of the search's parts that the end of the time may cut short."""
+"""The names of the parts of the search that the time limit may cut short."""
 
 
 def search_cascades(
@@ -55,9 +55,9 @@ def search_cascades(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; if time ends before a plan layer by layer, its peak without points.
+    """Return the answer for a graph; if the time ends before a plan layer by layer, it has no points.
 
-    Raises OptionError for a wrong option, OperationsError for too large a graph, TimeOverError for access maps alone.
+    Raises OptionError, OperationsError for a too large graph, or TimeOverError for an `AccessGraph` without time.
     """
     given = _unsearched_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:
@@ -71,7 +71,7 @@ def search_cascades(
 
 
 class CascadeCall:
-    """One call; its constructor raises TimeOverError if there is no time for the plan layer by layer."""
+    """One call; its constructor raises TimeOverError if the time does not suffice for the plan layer by layer."""
 
     def __init__(
         self,
@@ -92,7 +92,9 @@ class CascadeCall:
         self._check_time()
         self.graph = order_graph(self.given, self.after, options.orders)
         if options.is_sliding and self.graph.layout != "NHWC":
-            raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
+            raise OptionError(
+                f"sliding: needs tensors that are stored row by row (NHWC), got a graph in {self.graph.layout}"
+            )
         self.search = RegionSearch(self.graph, options)
         self._check_time()
         self.layers = self._planned_layers()
@@ -120,7 +122,7 @@ class CascadeCall:
         return point
 
     def _check_time(self) -> None:
-        """Raise TimeOverError if time is over and the graph is large."""
+        """Raise TimeOverError if the time is over and the graph is large."""
         if self.running.is_over and len(self.given.operations) > _LARGE:
             raise TimeOverError(_TOO_SHORT)
 
@@ -130,14 +132,14 @@ class CascadeCall:
         self._note_answer()
 
     def _note_answer(self) -> None:
-        """Report a preliminary answer, unless this would take more than a small part of the time."""
+        """Report a preliminary answer, unless this would take more than a small fraction of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
             self.running.note(self._answer_with(self.planning.best_points() or [self.layers], is_ended=False))
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer_with(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with some points, which are checked by value only at the end of the search."""
+        """Return the answer with the given points, which are checked by value only at the end of the search."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
@@ -172,14 +174,14 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the positions of the points to execute by value, by rising number of runs."""
+        """Return the positions of the points to execute by value, in ascending order of runs."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 
     def _check_points(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
-        """Execute points by value while there is time; return the positions of those that were compared in full."""
+        """Execute points by value until the time is over; return the positions of those compared in full."""
         checked: list[int] = []
 
         def pause() -> None:
@@ -237,12 +239,12 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError for a graph that is too large to be executed by value, or that makes a tensor twice."""
+    """Raise OptionError for a graph that is too large to execute by value, or that writes a tensor twice."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:
         raise OptionError(f"check: must take at most {MOST_CHECKED_BYTES} bytes of memory for this graph, got {needed}")
     for position, row in enumerate(graph.operations):
         if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
-            rule = "must be for a graph whose tensors are each made once"
-            raise OptionError(f"check: {rule}, got ops[{position}], which makes tensor {again[0]} again")
+            rule = "must be given only for a graph that writes each tensor once"
+            raise OptionError(f"check: {rule}, got ops[{position}], which writes tensor {again[0]} again")

@@ -63,7 +63,7 @@ class RegionSteps:
         self._access = Reference(self.tables)
 
     def region(self, row: Sequence[int], number: int = 0) -> CascadeRegion:
-        """Return the region of a row of the search's table; `number` becomes its name."""
+        """Return the region that a row of the search's table describes; `number` becomes its name."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
             return CascadeRegion.whole_region(number, first, row[FOUND_HEIGHT])
@@ -90,7 +90,7 @@ class RegionSteps:
         return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
     def _trace_region(self, first: int, end: int, kind: int, stride: Span) -> RegionTrace:
-        """Return the kernel's table for a region: ranges of its operations and pieces, the last one first."""
+        """Return the kernel's table for a region: the ranges of its operations and pieces, in reverse order."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
@@ -131,7 +131,7 @@ class RegionSteps:
         return self.graph.operations[v].role == "sum"
 
     def _input_pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return the inputs that come in pieces, each with its slot of ranges and its first edge from the end."""
+        """Return the inputs delivered in pieces, each with its slot and its first edge from the end."""
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
@@ -155,16 +155,16 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of rows and columns; a negative number means that it is kept between steps."""
+        """Return a buffer of rows and columns; a negative number means that content is kept between steps."""
         made = self.graph.tensors[tensor]
-        # A buffer that keeps rows from one step to the next has all columns.
+        # Use all columns for a buffer that keeps rows from one step to the next.
         width = made.columns if rows < 0 else abs(columns)
         bytes_ = rounded_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
         return RegionBuffer(tensor=tensor, mode=mode, capacity=capacity, kept=min(rows, columns) < 0, bytes=bytes_)
 
     def _whole_buffer(self, tensor: int) -> RegionBuffer:
-        """Return the buffer of a tensor that a region makes as a whole."""
+        """Return the buffer of a tensor that a region computes as a whole."""
         row = self.graph.tensors[tensor]
         bytes_ = rounded_up(row.bytes, self.options.alignment)
         return RegionBuffer(
@@ -172,7 +172,7 @@ class RegionSteps:
         )
 
     def _channel_region(self, number: int, ends: Span, tile: int) -> CascadeRegion:
-        """Return the region of the operations with given ends that makes `tile` channels in each step."""
+        """Return the region with given ends that computes `tile` channels in each step."""
         graph, (first, end) = self.graph, ends
         inner = graph.tensors[graph.operations[first].outputs[0]]
         spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
@@ -188,16 +188,16 @@ class RegionSteps:
             bytes_ = rounded_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # The output is a copy of the sums at the end, and needs no buffer inside the region.
+        # Omit the buffer of an accumulated output, which is copied from the sums after the region.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:
-        """Return the slide of the last output into an input that is no longer needed; None if it saves nothing."""
+        """Return the slide of the last output into an input that is no longer needed, or None if it saves nothing."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 
 
 def _range_pairs(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
-    """Return the ranges of `steps` steps as pairs, (0, 0) for empty ones."""
+    """Return the ranges of `steps` steps as pairs; empty ranges are (0, 0)."""
     ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

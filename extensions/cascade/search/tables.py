@@ -1,4 +1,4 @@
-"""The kernels' tables of a graph with access maps; its barriers with the bytes that they need."""
+"""The kernels' tables of a graph with access maps, and the graph's barriers with the bytes that they need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
-"""The rows by which a region starts early, so that its first step does not make all rows of the border."""
+"""The maximum number of rows by which a region starts early to avoid computing all border rows at once."""
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
@@ -40,9 +40,9 @@ def rounded_up(bytes_: int, alignment: int) -> int:
 
 
 def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
-    """Return the kernels' tables of a graph, with the bytes and streams that the options require.
+    """Return the kernels' tables of a graph, with the sizes and streams that the options require.
 
-    Whole tensors that are `elsewhere`, in the slow memory, take no bytes.
+    Whole tensors in `elsewhere`, the slow memory, take no bytes.
     """
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
@@ -83,7 +83,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
 
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
-    """Return the inputs and outputs that come or go in pieces; an output that is also read is not among them."""
+    """Return the inputs and outputs that are transferred in pieces; outputs that are also read are excluded."""
     streamed: set[int] = set()
     if options.input == "streamed":
         streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return the last operation that uses each tensor; for a streamed output, the operation that makes it."""
+    """Return the last operation that uses each tensor; for a streamed output, the operation that writes it."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last_users)
     for tensor in streamed:
@@ -104,9 +104,9 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 
 
 def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
-    """Return, for each region, an estimate of the bytes that it reads and writes of `elsewhere` tensors.
+    """Return, for each region, an estimate of the bytes of `elsewhere` tensors that it reads and writes.
 
-    Each operation that reads a tensor counts once, times the region's multiplications relative to those layer by layer.
+    Each reading operation counts once, times the region's multiplications divided by those layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -125,7 +125,7 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
                 written += bytes_[tensor] if is_whole else 0
             moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
-    # A region that recomputes reads its inputs more often, about in proportion to its multiplications.
+    # Scale reads by multiplications, as a region that recomputes reads its inputs about as much more often.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
@@ -133,9 +133,9 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph, by falling bytes; `layers` has a row for each operation run as a whole.
+    """Return the barriers of a graph by descending bytes; `layers` has a row for each operation run as a whole.
 
-    A `sum` counts as a barrier, too, if later operations read its output, as it may only end a region.
+    A `sum` is a barrier as well if later operations read its output, since it may only end a region.
     """
     barriers = []
     for v, row in enumerate(graph.operations):
@@ -143,15 +143,15 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
-            # A sum is complete only after all rows were read, so later operations cannot run in the same region.
+            # Later operations cannot run in the region of a sum, which is complete only after all rows were read.
             bytes_ = min(whole, behind + int(tables.sums[v]))
-            reason = "is accumulated over all rows: a region ends with it"
+            reason = "is accumulated over all rows, so a region ends with it"
             barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
     return tuple(sorted(barriers, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 
 def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
-    """Return a graph whose named operations run as a whole; raises OptionError for a name of no operation."""
+    """Return a graph whose named operations run as a whole; raises OptionError for a name without an operation."""
     rows = list(graph.operations)
     operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:
@@ -161,7 +161,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
             rule = f"must be positions, names or outputs of operations{some and f', such as {some}'}"
             raise OptionError(f"barriers: {rule}, got {excerpt(name)}")
         for v in meant:
-            rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
+            rows[v] = barrier_of(graph, v, "is named in the option barriers")
     return replace(graph, operations=tuple(rows))
 
 

@@ -33,7 +33,7 @@ def test_memplan_cascade_prints_ranges_as_lines_of_their_ends(capfd: Captured) -
     assert ranges["top"] == 24
 
 
-def test_a_table_is_for_people(tmp_path: Path, capfd: Captured) -> None:
+def test_memplan_cascade_prints_a_readable_table_unless_quiet(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "cascades.json"
     asked = ["cascade", SMALL, "--input", "streamed", "-o", str(target)]
     assert main([*asked, "--format", "table"]) == 0
@@ -61,7 +61,7 @@ def test_memplan_cascade_prints_only_the_point_that_was_selected(capfd: Captured
         (["--stripe", "1", "--overlap", "sliding"], 5_610, "rows", [56, 1], 768),
     ],
 )
-def test_the_example_of_the_document(
+def test_memplan_cascade_reproduces_the_documented_example(
     arguments: list[str], peak: int, kind: str, steps: list[int], bytes_: int, capfd: Captured
 ) -> None:
     assert main(["cascade", SMALL, *arguments, "--check", "--format", "json"]) == 0

@@ -1,1 +1,1 @@
-"""Latencies of regions on a target, whose memories, links and engine are simulated visit by visit."""
+"""Latencies of regions on a target, whose memories, links and engine are simulated for each visit (iteration)."""

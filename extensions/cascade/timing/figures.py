@@ -8,14 +8,14 @@ from math import fsum
 from typing import NamedTuple
 
 Slot = tuple[str, int, int]
-"""A slot of a memory: its purpose in a word, its tensor, and its bytes."""
+"""A slot of a memory: its purpose in one word, its tensor, and its bytes."""
 
 
 class Transfer(NamedTuple):
-    """The transfer of one tensor over one link in a step: starts, and bytes loaded or stored.
+    """The transfers of one tensor over one link in a step: their number, and the bytes loaded or stored.
 
-    `is_far` is True over the link between the second memory and the third one. The `tensor` of constants is the first
-    one that their operation makes.
+    `is_far` is True for the link between the second memory and the third one. For constants, `tensor` is the first
+    output of their operation.
     """
 
     kind: str
@@ -29,11 +29,9 @@ class Transfer(NamedTuple):
 class StepFigures:
     """The time of a step, its traffic over all links, and its slots of the fast memory.
 
-    latency: its time.
-    traffic: the bytes over all links.
-    buffers: the slots of the fast memory.
-    transfers: what moves, of networks alone.
-    staged: the slots of the second memory, through which pieces from the third one go.
+    latency: its time. traffic: the bytes over all links. buffers: the slots of the fast memory. transfers: the
+    transfers of a step of a network. staged: the slots of the second memory, through which pieces from the third one
+    pass.
     """
 
     latency: float
@@ -49,7 +47,7 @@ class StepFigures:
 
     @property
     def peak(self) -> int:
-        """The bytes of all slots of the fast memory together."""
+        """The total bytes of all slots of the fast memory."""
         return sum(size for _, _, size in self.buffers)
 
 
@@ -71,5 +69,5 @@ class Run:
 
     @property
     def peak(self) -> int:
-        """The largest number of bytes that a step needs in the fast memory."""
+        """The maximum number of bytes that a step needs in the fast memory."""
         return max((step.peak for step in self.figures), default=0)

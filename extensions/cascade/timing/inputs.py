@@ -1,7 +1,7 @@
 """The input `target`: a machine in memplan's own JSON, or a DORY hardware file.
 
-A DORY file has memories L1 and up, with their bytes, and the bytes a cycle and cycles of latency of the link to the
-next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
+A DORY file has memories L1 and up, with their sizes in bytes, and the bandwidth (bytes per cycle) and latency (cycles)
+of the link to the next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _target_of(value: object) -> Target:
     if not isinstance(machine, dict) or "memories" not in machine:
         is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}
         raise ProblemError(
-            "target: must be a machine, which has memories, links and an engine, such as those of"
-            f" examples/schedules, got {'what is to be scheduled' if is_work else excerpt(value)}"
+            "target: must be a machine with memories, links and an engine, such as those of"
+            f" examples/schedules, got {'a problem or a network to schedule' if is_work else excerpt(value)}"
         )
     return Target.model_validate(machine)
 

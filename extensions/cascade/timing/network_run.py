@@ -1,8 +1,8 @@
-"""The simulation of a network on a target, visit by visit: tiled operations and regions of a cascade.
+"""The simulation of a network on a target, one visit (loop iteration) at a time: tiled operations and cascade regions.
 
 A tensor in `far`, the last of three memories, passes over both links, through a slot of the second memory, while other
-bytes move and the engine works. `far` has numbers of tensors; -1 - v means the constants of operation v. The simulation
-recounts the figures that searches and plans claim, and shares only access maps, regions and targets with them.
+bytes are transferred and the engine works. `far` has numbers of tensors; -1 - v denotes the constants of operation v.
+The simulation recounts the figures of searches and plans, and shares only access maps, regions and targets with them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Counts = NDArray[Any]
 class NetworkStep:
     """A region of a cascade or a tiled operation, and the tensors that stay whole in the fast memory after it.
 
-    A tiled operation is a region without buffers, in tiles of rows, columns and channels; its channels are the
-    innermost loop or the outermost one.
+    A tiled operation is a region without buffers, in tiles of rows, columns and channels; its channels are either the
+    innermost or the outermost loop.
     """
 
     region: CascadeRegion
@@ -37,7 +37,7 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for a single tiled operation, which may be cut along channels, too."""
+        """True for a single tiled operation, which may be cut along channels as well."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
@@ -47,7 +47,7 @@ def run_network(
     """Run the steps of a network in order; return their figures, and a sentence for each violated rule.
 
     Inputs and outputs of the network are in the slow memory. A visit takes the longer of its arithmetic, in native
-    tiles of pixels, and its transfers. Each loaded or stored tensor has a slot, or several if it is filled repeatedly.
+    tiles of pixels, and its transfers. Each loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -64,7 +64,9 @@ def run_network(
         broken = _range_errors(graph, step)
         broken += [f"must have tensor {t} in a memory" for t in sorted(read - made - resident - there)]
         broken += [f"must write tensor {t}, an output" for t in sorted(retained & set(graph.kept))]
-        broken += [f"must not retain tensor {t}, which is not there" for t in sorted(retained - made - resident)]
+        broken += [
+            f"must not retain tensor {t}, which is not in the fast memory" for t in sorted(retained - made - resident)
+        ]
         if broken:
             return figures, wrong + [f"subgraphs[{k}]: {sentence}" for sentence in broken]
         there |= written
@@ -86,7 +88,7 @@ def run_step(
 ) -> StepFigures:
     """Return the figures of one step that starts with the `resident` tensors whole in the fast memory.
 
-    If the step `keeps` its loads, the next visit loads a tensor only if another piece of it is needed.
+    If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of it.
     """
     graph = graph.choose_way(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()
@@ -109,7 +111,7 @@ class _StepRun:
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
-        # An output that is stored in pieces has no reader, and leaves the fast memory.
+        # Exclude outputs without readers: they are stored in pieces, and leave the fast memory.
         self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visit_indices()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]
@@ -173,7 +175,7 @@ class _StepRun:
     def _load_input(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
         """Add the loads of an input from the slow memory, whenever a visit needs another piece of it.
 
-        `share` has the number of channels of each visit, and of all.
+        `share` has the number of channels of each visit, and the total number.
         """
         channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
@@ -185,7 +187,10 @@ class _StepRun:
         if row.role == "sum":
             spans = made.rows, made.columns
         else:
-            spans = _inputs(made.rows, read.rows, source.rows), _inputs(made.columns, read.columns, source.columns)
+            spans = (
+                _input_ranges_read(made.rows, read.rows, source.rows),
+                _input_ranges_read(made.columns, read.columns, source.columns),
+            )
         pixel: Counts | int = source.pixel
         keys = [index * (len(set(ranges)) > 1) for index, ranges in zip((self.i, self.j), spans, strict=True)]
         if self.step.is_alone and read.channels == "same":
@@ -194,7 +199,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of each visit, but for those visits whose `key` equals that of the previous use."""
+        """Add the loads of each visit, except visits whose `key` equals the key of the previous use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -204,7 +209,7 @@ class _StepRun:
         self._add_transfers(kind, tensor, loaded, item)
 
     def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit over the links, and the slots of the memories that they pass."""
+        """Add the transfers of each visit over the links, and slots in the memories through which they pass."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -214,14 +219,14 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return sentences about the ranges of a step that do not make its tensors; empty if all is right."""
+    """Return sentences about the ranges of a step that do not compute its tensors; empty if all are right."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
         return [f"must have an alternative from 0 to {ways}, got {region.alternative}"]
     if region.kind == "whole":
         is_one = region.end == region.first_operation + 1 and graph.operations[region.first_operation].role != "striped"
-        return [] if is_one else ["must be one operation that has no parts, to run whole"]
+        return [] if is_one else ["must be a single operation that cannot be split, as it runs whole"]
     if (
         region.kind == "channels"
         or region.pieces
@@ -237,13 +242,13 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
         )
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
         if region.end != region.first_operation + 1 or not all(_is_cut(*cut) for cut in cuts):
-            return ["must be tiles of one operation that make all of it once"]
+            return ["must be tiles of one operation that cover its output exactly once"]
         return []
     return _missing_elements(graph, step)
 
 
 def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence about the first tensor of a region that is read before it is made, or not made in full."""
+    """Return a sentence about the first tensor of a region that is read before it is computed, or is incomplete."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
@@ -253,9 +258,9 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
                 shape = hold.rows, hold.columns
                 is_made = all(_lengths(spans).any() for spans in (region.ranges[v].rows, region.ranges[v].columns))
                 if is_made and not all(shape):
-                    return [f"must hold some of tensor {t}"]
+                    return [f"must have a buffer for some elements of tensor {t}"]
                 if graph.last_users[t] >= region.end or hold.bytes < hold.rows * hold.columns * graph.tensors[t].pixel:
-                    return [f"must hold all of tensor {t}"]
+                    return [f"must have a buffer for all elements of tensor {t}"]
             rings[t] = np.full(shape, -1, np.int64)
     counts = region.steps
     for v, made in region.ranges.items():
@@ -276,22 +281,23 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
                 if row.role == "striped":
                     spans = read.rows.source(*rows, size[0]), read.columns.source(*columns, size[1])
                 if read.tensor in rings and not _is_stored(rings[read.tensor], *spans, size[1]):
-                    return [f"operation {v} must read what is there of tensor {read.tensor} in step {y},{x}"]
+                    return [f"operation {v} must read only stored elements of tensor {read.tensor} in step {y},{x}"]
             if row.role == "striped":
-                places, numbers = _pixels(rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns)
+                places, numbers = _ring_positions_and_pixels(
+                    rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns
+                )
                 rings[row.outputs[0]][places] = numbers
     whole = [t for t in rings if t not in region.holds or region.holds[t].mode == "whole"]
-    missing = [f"must make all of tensor {t}" for t in whole if (rings[t] < 0).any()]
+    missing = [f"must compute all elements of tensor {t}" for t in whole if (rings[t] < 0).any()]
     last = graph.operations[region.end - 1]
     if last.role == "sum":
         made, source = region.ranges[region.end - 1], graph.tensors[last.reads[0].tensor]
         if not (_is_cut(made.rows, source.rows) and _is_cut(made.columns, source.columns)):
-            missing.append("must add up all of what it reads once")
+            missing.append("must add each element of its input exactly once")
     return missing
 
 
-def _pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the positions of a range of pixels in a ring buffer, and the numbers of these pixels."""
+def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
@@ -299,7 +305,7 @@ def _pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, C
 def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
     if rows[1] - rows[0] > ring.shape[0] or columns[1] - columns[0] > ring.shape[1]:
         return False
-    places, numbers = _pixels(ring, rows, columns, width)
+    places, numbers = _ring_positions_and_pixels(ring, rows, columns, width)
     return bool((ring[places] == numbers).all())
 
 
@@ -309,13 +315,12 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
 
 
-def _inputs(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return the input ranges that some output ranges read."""
+def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
 def _full_ranges(tensor: PixelTensor | None) -> Stripes:
-    """Return the ranges of all rows and columns of a tensor; of a single pixel for None."""
+    """Return the ranges of all rows and columns of a tensor, or of a single pixel for None."""
     rows, columns = (1, 1) if tensor is None else tensor.sizes
     return Stripes(rows=((0, rows),), columns=((0, columns),))
 

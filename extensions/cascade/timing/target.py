@@ -10,14 +10,14 @@ from memplan.planner.errors import Location, raise_rules
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, Value, tuple_from_list
 
 MOST_SIDE = 2**20
-"""The largest side of a tensor or of a native tile."""
+"""The maximum side of a tensor or of a native tile."""
 Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 Rate = Annotated[float, Field(gt=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
 Time = Annotated[float, Field(ge=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
 
 
 class Memory(Value):
-    """A memory: its size (none: unlimited), and the multiple to which slices in it are rounded up."""
+    """A memory: its size (unlimited if absent), and the multiple of bytes to which slots in it are rounded up."""
 
     name: Name
     capacity: Bytes | None = None
@@ -25,9 +25,9 @@ class Memory(Value):
 
 
 class Link(Value):
-    """A link between two memories: bytes in a unit of time, and the latency of a transfer.
+    """A link between two memories: bytes per unit of time, and the latency of a transfer.
 
-    A transfer takes whole bursts of `burst` bytes.
+    A transfer consists of whole bursts of `burst` bytes.
     """
 
     bandwidth: Rate
@@ -40,10 +40,10 @@ class Link(Value):
 
 
 class Engine(Value):
-    """The engine's native tile of width and height, and how many copies of a streamed slice it uses.
+    """An engine: the width and height of its native tile, and the number of copies of a streamed slot that it uses.
 
-    With two copies, the next slice is loaded while the engine works on this one. `rate` is the number of
-    multiplications in a unit of time, for networks, whose operations have no times; `rates` has other rates by kind.
+    With two copies, the next piece is loaded while the engine works on the present one. `rate` is the number of
+    multiplications per unit of time, for networks, whose operations have no times; `rates` has other rates by kind.
     """
 
     native: Annotated[tuple[Side, Side], BeforeValidator(tuple_from_list)]
@@ -52,7 +52,7 @@ class Engine(Value):
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
 
     def rate_of(self, kind: str) -> float:
-        """Return the multiplications that operations of a kind do in a unit of time."""
+        """Return the number of multiplications per unit of time for operations of a kind."""
         return self.rates.get(kind, self.rate or 1.0)
 
     @property
@@ -69,8 +69,8 @@ class Engine(Value):
 class Target(Value):
     """A machine: a fast memory, then slower ones, the links between neighbours, and an engine.
 
-    Networks may have three memories: what lies in the last one goes through the second one. What a step retains stays
-    for the next one, or until its last reader where `residency` is several steps.
+    Networks may have three memories: tensors in the last one pass through the second one. Tensors that a step retains
+    stay for the next step only, or until their last reader if `residency` is several steps.
     """
 
     name: Name | None = None
@@ -84,15 +84,17 @@ class Target(Value):
         breaks: list[tuple[Location, str]] = []
         last = len(self.memories) - 1
         if last not in (1, 2):
-            breaks.append((("memories",), f"must be two or three, the fastest first, got {last + 1}"))
+            breaks.append((("memories",), f"must be two or three memories, fastest first, got {last + 1}"))
         for k, memory in enumerate(self.memories):
             if memory.capacity is None and k < last:
-                breaks.append((("memories", k, "capacity"), "is required, but for the last memory"))
+                breaks.append((("memories", k, "capacity"), "is required for all but the last memory"))
             elif memory.capacity is not None and k == last:
-                rule = "must be left out, as the last memory has room for everything"
+                rule = "must be omitted, as the last memory is unlimited"
                 breaks.append((("memories", k, "capacity"), rule))
         if len(self.links) != last:
-            breaks.append((("links",), f"must be one between neighbouring memories, {last}, got {len(self.links)}"))
+            breaks.append(
+                (("links",), f"must be one link between each two neighbouring memories, {last}, got {len(self.links)}")
+            )
         if breaks:
             raise_rules(*breaks)
         return self
@@ -114,7 +116,7 @@ class Target(Value):
 
     @property
     def alignment(self) -> int:
-        """The number of bytes to whose multiples slots of the fast memory are rounded up."""
+        """The alignment of slots in the fast memory, in bytes."""
         return self.memories[0].alignment
 
     @property

@@ -112,7 +112,7 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     limited = body | {"options": {"limits": True, "within": 4096, "dims": {}}}
     assert server.client.post("/v1/shapes", json=limited).json()["limits"]["limits"][0]["symbol"] == "s77"
     refused = server.client.post("/v1/shapes", json=body | {"options": {"symbol": {"n": {}}}})
-    assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
+    assert refused.json()["errors"] == ['symbol: must be a named dimension of the model (s77), got "n"']
 
 
 def worker_loss_lines(server: RunningServer) -> list[str]:
@@ -154,7 +154,7 @@ def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_th
     buffers[0]["offset"] = 8
     refused = server.client.post("/v1/shapes", json={"problem": problem})
     assert refused.status_code == 422
-    assert "buffers[0].offset: must be shown to be a multiple of the alignment (16), got 8" in refused.text
+    assert "buffers[0].offset: must be proved to be a multiple of the alignment (16), got 8" in refused.text
 
 
 def test_json_of_another_system_is_recognised_by_its_content(server: RunningServer) -> None:

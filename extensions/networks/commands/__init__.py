@@ -1,1 +1,1 @@
-"""The commands `order` and `liveness`, and plans in a better order for `memplan plan --order best`."""
+"""The commands `order` and `liveness`, and the better order of operations for `memplan plan --order best`."""

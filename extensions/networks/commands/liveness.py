@@ -11,7 +11,7 @@ from memplan.files import write_problem
 
 @command_of(QUESTION, forms=(".json", ".csv", ""))
 def liveness(line: CommandLine) -> int:
-    """Print the answer; an output file gets the problem only, which other commands can read."""
+    """Print the answer of the question `liveness`. An output file receives only the problem, for other commands."""
     call = read(line)
     answer = ask(call)
 

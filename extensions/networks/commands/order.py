@@ -1,4 +1,4 @@
-"""The command `memplan order`, which can also write a page, a certificate and the reordered model."""
+"""The command `memplan order`. It can also write a page, a certificate and the reordered model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model 
     needs_plans=(PAGE, *MODELS),
 )
 def order(line: CommandLine) -> int:
-    """Print the answer, and write its files; a certificate is made only if an output file needs it."""
+    """Print the answer and write the output files. A certificate is computed only if an output file needs it."""
     load_writing(line.given)
     call = read(line)
     refuse_no_model(call)
@@ -39,9 +39,9 @@ def order(line: CommandLine) -> int:
         call.change(with_certificate=True)
     answer = ask(call)
     show(call, answer)
-    models = dict.fromkeys(MODELS, lambda path: _model(call, answer, path))
+    models = dict.fromkeys(MODELS, lambda path: _model_bytes(call, answer, path))
     drawn = {
-        PAGE: lambda path: _page(call, answer, path),
+        PAGE: lambda path: _page_bytes(call, answer, path),
         CERTIFICATE: lambda _path: _certificate(call, answer),
     }
     write_beside(call, {**drawn, **models})
@@ -49,18 +49,18 @@ def order(line: CommandLine) -> int:
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
-    """Import the writers of models if an output file is a model."""
+    """Import the writers of reordered models if an output path has the suffix of a model file."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.extensions.networks.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
-    """Raise OptionError before the search if an output is a model, but the input is none or of another format."""
+    """Raise OptionError before the search if the output is a model of another format than the input."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
         if call.reader.imported is None:
-            raise OptionError(f"output: must be no model, got {excerpt(path)}: a graph or a program was read")
+            raise OptionError(f"output: must not be a model, got {excerpt(path)}: the input is not a model")
         from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
@@ -74,13 +74,14 @@ def _certificate(call: Call, answer: Any) -> bytes | None:
 
 
 def _has_plan(call: Call, answer: Any, path: str) -> bool:
+    """Return True if the answer has a plan; otherwise report it and set the exit status to 1."""
     if answer.placed is None:
         call.exit_status = 1
         call.said.append(f"{path}: not written, as the time was over before the order had a plan")
     return answer.placed is not None
 
 
-def _page(call: Call, answer: Any, path: str) -> bytes | None:
+def _page_bytes(call: Call, answer: Any, path: str) -> bytes | None:
     from memplan.api.reports.views import view
 
     title = call.title(answer.name)
@@ -89,7 +90,7 @@ def _page(call: Call, answer: Any, path: str) -> bytes | None:
     return view("order")(title, answer) if _has_plan(call, answer, path) else None
 
 
-def _model(call: Call, answer: Any, path: str) -> bytes | None:
+def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
     if not _has_plan(call, answer, path):
         return None
     from memplan.extensions.networks.commands.writing import write_model
@@ -98,7 +99,7 @@ def _model(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Return the converted model's bytes and report its messages; without bytes, the exit status is 1."""
+    """Return the bytes of the converted model, or None with exit status 1; report its messages."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

@@ -1,4 +1,4 @@
-"""Writer of a model in another order, if that order is better for its runtime."""
+"""Writer of a model whose operations are reordered, if the new order needs less memory in its runtime."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ _AS_GIVEN = "written as given, as nothing is gained"
 
 
 def refuse_other_format(reader: Reader, target: str) -> None:
-    """Raise OptionError if an output's suffix belongs to another model format than the input's."""
+    """Raise OptionError if an output path has the suffix of another model format than the input's."""
     own = importers.detect(reader.data, reader.name)
     other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
         endings = " or ".join(file_readers()[own].suffixes)
-        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {excerpt(target)}")
+        raise OptionError(
+            f"output: must end in {endings}, the suffix of the input's format {own}, got {excerpt(target)}"
+        )
 
 
 class ModelForm(NamedTuple):
-    """A model in another form, with messages and its arena; `data` is None if there is no gain."""
+    """A model in another form, with messages and its arena. `data` is None if the model is not written."""
 
     data: bytes | None
     sentences: tuple[str, ...]
@@ -35,7 +37,7 @@ class ModelForm(NamedTuple):
 
 
 def write_model(reader: Reader, found: OrderAnswer) -> ModelForm:
-    """Return the model with its operations in the answer's order, or unchanged if that order is not better."""
+    """Return the model with its operations in the answer's order, or unchanged if that order saves no memory."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     rules = rules_of(reader.data)
     if found.moves == 0 or (rules is None and found.saved_bytes <= 0):

@@ -1,4 +1,4 @@
-"""Analysis of the lifetimes of a program's buffers by its operations, independent of any compiler."""
+"""Analysis of buffer lifetimes from the operations of a program, independent of any compiler."""
 
 from memplan.extensions.networks.lifetimes.analysis import analyse, pose, problem_of, read_before_written
 from memplan.extensions.networks.lifetimes.expansion import expand

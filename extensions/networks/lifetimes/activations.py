@@ -1,4 +1,4 @@
-"""The variables of a program's calls: each call of a function has its own buffers, and borrows its arguments."""
+"""The variables of a program's calls: each call has separate buffers, and its arguments are the caller's variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in a pool besides its arguments, if each function is planned separately."""
+    """The bytes that a call needs in one pool besides its arguments, if each function is planned separately."""
 
     pool: str
     size: int
@@ -22,7 +22,7 @@ class CallWorkspace:
 
 
 class Activations:
-    """The calls of a program so far, in the order in which they begin, with their variables."""
+    """The calls of a program that have begun so far, in program order, with their variables."""
 
     def __init__(self, operations: Operations) -> None:
         self.operations = operations
@@ -31,21 +31,21 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call; return its variables by buffer name. The `bound` ones are arguments of the caller."""
+        """Begin a call; return its variables by buffer name. `bound` has the variables shared with the caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
-            self._bind(path, function.declarations[formal], variable)
+            self._bind_formal(path, function.declarations[formal], variable)
         activation = len(self.found)
         self.found.append(Activation(path, name, stretch, len(self.variables)))
         names = dict(bound)
         for row in sorted(function.buffers, key=lambda row: row.alias_of is not None):
             if row.id not in bound:
                 names[row.id] = len(self.variables)
-                self._add(self._variable(row, function, activation, names))
+                self._add(self._new_variable(row, function, activation, names))
         return names
 
     def end(self, activation: int) -> None:
-        """Mark the end of a call, to which variables added later do not belong."""
+        """Record that a call has ended, so that variables added later do not belong to it."""
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
@@ -53,7 +53,7 @@ class Activations:
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
-        """Add a temporary variable for each workspace of a call, used in one stretch."""
+        """Add one temporary variable for each workspace of a call, used in that call's stretch only."""
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
@@ -64,7 +64,9 @@ class Activations:
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
-    def _variable(self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]) -> Variable:
+    def _new_variable(
+        self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]
+    ) -> Variable:
         name = f"{self.found[activation].path}/{row.id}"
         made = Variable(
             name, row.bytes, row.alignment, row.pools, _role_of(function, row.id), activation, row.persistent
@@ -77,8 +79,7 @@ class Activations:
             made.role = inside.role
         return made
 
-    def _bind(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Bind a parameter or result to a variable, which must then meet the requirements of both."""
+    def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:
@@ -87,7 +88,7 @@ class Activations:
             allowed = row.pools or tuple(pool.name for pool in self.operations.pools)
             row.pools = tuple(pool for pool in allowed if pool in formal.pools)
             if not row.pools:
-                rule = f"must be in a pool where {path} may have {excerpt(formal.id)}"
+                rule = f"must have a pool that {path} allows for {excerpt(formal.id)}"
                 raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
 
 

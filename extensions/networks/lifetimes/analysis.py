@@ -1,4 +1,4 @@
-"""Analysis of a program's operations: the resulting problem, and facts that need no plan."""
+"""Analysis of a program's operations: the problem of placing its buffers, and facts that need no plan."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _LARGE = 10_000
-"""The number of buffers above which an analysis takes long, so that it checks the time limit."""
+"""The number of buffers above which an analysis takes long enough to check the time limit."""
 _MOST_PAIRS = 10_000
-"""The most pairs of buffers in exclusive branches that get permission to share bytes."""
+"""The maximum number of buffer pairs from exclusive branches that are allowed to share bytes."""
 
 
 def analyse(
     operations: Operations, reading: Reading | None = None, is_over: Callable[[], bool] = lambda: False
 ) -> Analysis:
-    """Return the problem of a program's buffers, by usage and nested unless `reading` differs, and facts about it.
+    """Return the problem of placing a program's buffers, and facts about the program; no plan is computed.
 
-    No plan is computed. Raises OperationsError for too many steps and buffers, and for uses outside of scopes; raises
-    TimeOverError if there are many buffers and `is_over` returns True.
+    Raises OperationsError for too many steps or buffers, and for uses outside of scopes. Raises TimeOverError if there
+    are many buffers and `is_over` returns True.
     """
 
     def heed(reached: str) -> None:
@@ -57,16 +57,16 @@ def analyse(
 
     reading = reading or Reading()
     timeline = expand(operations)
-    heed(f"got as far as laying out {count_text(timeline.steps, 'step')}")
+    heed(f"got time only to lay out {count_text(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
-    heed(f"got {len(alive):,} of them, and no facts about them")
+    heed(f"got {len(alive):,} lifetimes, without facts about them")
     load = _live_bytes_by_step(timeline, alive, reading.way)
     functions = tuple(_function_facts(operations, timeline, alive, reading.way))
     return Analysis(
-        problem=_problem(operations, timeline, alive, reading.way),
+        problem=_problem_of_lifetimes(operations, timeline, alive, reading.way),
         reading=reading,
         order=operations.order,
-        workspace=_workspace(timeline, load, alive),
+        workspace=_workspace_facts(timeline, load, alive),
         readings=tuple(_reading_facts(timeline, alive)),
         functions=functions,
         temporaries=_temporary_counts(operations, functions),
@@ -80,7 +80,7 @@ def analyse(
 
 
 def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
-    """Return the problem of placing a program's buffers, without the facts that `analyse` adds."""
+    """Return the problem of placing a program's buffers, without the further facts of `analyse`."""
     return pose(operations, expand(operations), reading or Reading())
 
 
@@ -92,10 +92,10 @@ def read_before_written(operations: Operations) -> tuple[Finding, ...]:
 
 def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
     """Return the problem of placing a program's buffers, given its timeline."""
-    return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
+    return _problem_of_lifetimes(operations, timeline, lifetimes(timeline, reading), reading.way)
 
 
-def _problem(
+def _problem_of_lifetimes(
     operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Problem:
     rows: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def _problem(
             row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
             if variable.pools is not None:
                 row["pools"] = variable.pools
-            if i != span.variable:  # aliases are alive as long as their buffer
+            if i != span.variable:  # an alias has no lifetime fields: it is alive as long as its buffer
                 row["alias_of"] = timeline.variables[span.variable].id
                 row["alias_offset"] = variable.distance
             elif len(intervals) == 1:
@@ -117,7 +117,9 @@ def _problem(
             rows.append(row)
     for name, count in Counter(row["id"] for row in rows).items():
         if count > 1:
-            raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
+            raise OperationsError(
+                f"{name}: must name a single buffer once the path of each call is prefixed to its buffers"
+            )
     fields: dict[str, Any] = {"name": operations.name, "buffers": rows}
     fields |= {"pools": operations.pools, "objective": operations.objective}
     if pairs := [*_sharing_pairs(timeline, alive, way)]:
@@ -130,7 +132,7 @@ def _sharing_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield pairs of buffers that may share bytes although alive together, since no execution writes both.
 
-    They are written in different branches of one choice that runs once, and read after it.
+    The buffers of a pair are written in different branches of the same choice, which runs once, and read after it.
     """
     if way[0] != "usage":
         return
@@ -151,7 +153,7 @@ def _sharing_pairs(
 
 
 def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
-    """Return the top-level choice and its branch that contain all writes of a variable; None if there is none."""
+    """Return the top-level choice, and the branch of it, that contain all writes of a variable, or None."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
     for choice in choices if stretches else ():
@@ -162,19 +164,20 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
 
 
 def _live_bytes_by_step(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return the bytes alive in each step: inputs are written in the first, outputs read in the last."""
-    change = _deltas(timeline, alive, way)
+    """Return the live bytes of each step, from step -1, which writes the inputs, to the step that reads the outputs."""
+    change = _live_byte_changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
 def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
     """Return the live peak in bytes; takes O(m log m) time for m intervals."""
-    change = _deltas(timeline, alive, way)
+    change = _live_byte_changes(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
 
-def _deltas(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
-    """Return, for each time, the bytes that become alive minus those freed."""
+def _live_byte_changes(
+    timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
+) -> defaultdict[int, int]:
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -184,7 +187,7 @@ def _deltas(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: Re
     return change
 
 
-def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
+def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
     needed: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         for stretch in {use.stretch for use in span.uses if not use.is_about_scope}:
@@ -203,7 +206,7 @@ def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading; the reading by usage and nested, which has the least peak, comes first."""
+    """Yield the live peak of each reading; the first reading has the least peak (by usage, nested temporaries)."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -236,7 +239,7 @@ def _temporary_counts(operations: Operations, functions: Iterable[FunctionFacts]
 
 
 def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
-    """Return the buffers outside of the problem: constants (once per function), unplanned and unused ones."""
+    """Return the buffers outside of the problem: constants (once per function), unplanned and unused buffers."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
     for i, row in enumerate(timeline.variables):
@@ -272,7 +275,7 @@ def _step_facts(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
 
 
 def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
-    """Return the starts and ends of lifetimes in time order; at one time, ends come first."""
+    """Return the starts and ends of all lifetimes in time order; at equal times, ends come before starts."""
     events = []
     for row in alive:
         name = timeline.variables[row.variable].id

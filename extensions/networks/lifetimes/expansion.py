@@ -1,4 +1,4 @@
-"""Expansion of a program in time: every call is replaced by the body of its function."""
+"""Expansion of a program into a timeline: every call is replaced by the body of the called function."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from memplan.planner.foreign.programs import TOO_MANY
 
 T = TypeVar("T")
 MAX_EXPANDED = 1_000_000
-"""The most statements and buffers that a program may have after its calls are expanded."""
+"""The maximum number of statements and buffers of a program after its calls are expanded."""
 MAX_NESTING = 100
-"""The deepest nesting of branches and loops, including those of called functions."""
+"""The maximum nesting depth of branches and loops, including those of called functions."""
 _PATH_LENGTH = 16
-"""The longest mean path of a call, in characters, for a program of the largest size."""
+"""The maximum mean length of a call's path, in characters, for a program of the maximum size."""
 
 
 def expand(
@@ -47,10 +47,10 @@ def expand(
     workspaces: Mapping[str, Sequence[CallWorkspace]] | None = None,
     most: int = MAX_EXPANDED,
 ) -> ProgramTimeline:
-    """Return the timeline of a function (by default the program's entry) and all functions that it calls.
+    """Return the timeline of a function (by default the program's entry) and of all functions that it calls.
 
-    With `workspaces` by function, a call is one step that needs these in addition to its arguments. Raises
-    OperationsError for more than `most` statements and buffers, and for arguments that do not match their parameters.
+    With `workspaces` by function, a call is a single step that needs them and its arguments. Raises OperationsError
+    for more than `most` statements and buffers, and for arguments that do not match their parameters.
     """
     name = function or operations.entry
     if workspaces is None:
@@ -61,7 +61,7 @@ def expand(
 
 
 def expanded_count(operations: Operations, function: str | None = None) -> int:
-    """Return the number of statements and buffers of a function once its calls are expanded."""
+    """Return the number of statements and buffers of a function after its calls are expanded."""
     count: dict[str, int] = {}
     for name, callees in operations.callees.items():
         laid_out = operations.functions[name]
@@ -71,9 +71,9 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
 
 
 class _Place(NamedTuple):
-    """The position of a statement list: in its function, its call, and the block whose `parts` are being collected.
+    """The position of a statement list in its function and call, and the block whose `parts` are being collected.
 
-    `scope` has the variables whose scope ends with the function.
+    `scope` lists the variables whose scope ends with the function.
     """
 
     position: tuple[int, ...]
@@ -86,11 +86,11 @@ class _Place(NamedTuple):
 
 
 Laid = Generator["Laid[Any]", Any, T]
-"""A layout as a generator: it yields the layouts nested in it, and is sent the result of each."""
+"""A layout as a generator: it yields each nested layout, and receives the result of that layout."""
 
 
 def _run_layout(layout: Laid[T]) -> T:
-    """Run a layout and its nested layouts with an explicit stack, as Python's recursion depth is limited."""
+    """Run a layout and its nested layouts with an explicit stack, since Python limits the recursion depth."""
     stack: list[Laid[Any]] = [layout]
     value: Any = None
     while stack:
@@ -105,7 +105,7 @@ def _run_layout(layout: Laid[T]) -> T:
 
 
 class _Expansion:
-    """An expansion that has reached the step `now`."""
+    """The expansion of one function into a timeline. `now` is the next free time step."""
 
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
@@ -162,7 +162,7 @@ class _Expansion:
                 if inner.end > inner.start:
                     surely_runs = statement.trips is not None
                     spans = inner.start, inner.end, inner.first, inner.after
-                    at.parts.append(Loop(*spans, self._path(at, k), inner, surely_runs))
+                    at.parts.append(Loop(*spans, self._statement_path(at, k), inner, surely_runs))
             else:
                 self._mark_scopes(at, k, statement, scope)
         if scope:
@@ -174,11 +174,11 @@ class _Expansion:
                 self.calls.mark(variable, index, "end")
 
     def _lay_out_block(self, at: _Place, body: Sequence[Statement], steps: tuple[int, ...]) -> Laid[StatementBlock]:
-        """Lay out a nested list of statements as a separate block; raises OperationsError if it is too deep."""
+        """Lay out a nested statement list as a separate block; raises OperationsError above MAX_NESTING levels."""
         depth = at.depth + 1
         if depth > MAX_NESTING:
-            rule = f"must not lie in more than {MAX_NESTING} branches and loops, calls included"
-            raise OperationsError(f"{self._path(at, steps[0])}: {rule}")
+            rule = f"must be nested in at most {MAX_NESTING} branches and loops, counted across calls"
+            raise OperationsError(f"{self._statement_path(at, steps[0])}: {rule}")
         parts: list[BlockPart] = []
         start, first = self.now, len(self.stretches)
         yield self._lay_out_body(at._replace(position=(*at.position, *steps), depth=depth, parts=parts), body)
@@ -193,7 +193,7 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Mark the operands of an operation as held until its end, so that no scope ends earlier."""
+        """Mark the operands of an operation as needed until the operation ends, so that no scope ends earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -202,7 +202,7 @@ class _Expansion:
         index = self._begin_stretch(at, k, statement.call)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action, is_passed=self.workspaces is None)
-        path = f"{self._path(at, k)}:{statement.call}"
+        path = f"{self._statement_path(at, k)}:{statement.call}"
         if self.workspaces is not None:
             self.calls.add_workspaces(path, at.activation, index, self.workspaces[statement.call])
             self._end_stretch(index)
@@ -229,9 +229,12 @@ class _Expansion:
         for j, branch in enumerate(statement.branches):
             done.append((yield self._lay_out_block(at, branch, (k, j))))
         if self.now > start:
-            at.parts.append(BranchChoice(start, self.now, first, len(self.stretches), self._path(at, k), tuple(done)))
+            at.parts.append(
+                BranchChoice(start, self.now, first, len(self.stretches), self._statement_path(at, k), tuple(done))
+            )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
+        """Record an alloc or free of variables. A variable without a free joins the scope of its statement list."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]
@@ -242,18 +245,18 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Begin the stretch of a statement and return its index; it ends at `end`, or when `_end_stretch` is called."""
+        """Begin the stretch of a statement; return its index. It ends at `end`, or by `_end_stretch`."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end_stretch(self, index: int) -> None:
-        """End a stretch at the current step; a statement that took no step takes one."""
+        """End a stretch at the current step. A statement that contains no step takes one step itself."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
 
-    def _path(self, at: _Place, k: int) -> str:
+    def _statement_path(self, at: _Place, k: int) -> str:
         return f"{self.calls.found[at.activation].path}/{'.'.join(map(str, (*at.position, k)))}"
 
 
@@ -262,7 +265,7 @@ def _freed_names(body: tuple[Statement, ...]) -> set[str]:
 
 
 def _operand_actions(statement: Operation | Call) -> Iterator[tuple[str, Action]]:
-    """Yield each buffer that a statement reads or writes, with its action: read, update or write."""
+    """Yield each buffer that a statement reads or writes, with the action: read, update (both) or write."""
     inputs, outputs = dict.fromkeys(statement.inputs), dict.fromkeys(statement.outputs)
     for name in inputs | outputs:
         yield name, "read" if name not in outputs else "update" if name in inputs else "write"

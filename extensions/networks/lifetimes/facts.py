@@ -26,9 +26,9 @@ class Event:
 
 @dataclass(frozen=True)
 class InsertFree:
-    """The earliest statement after which a program that allocates dynamically may free a buffer, by its uses.
+    """The earliest point after which a program that allocates dynamically may free a buffer.
 
-    It is the statement at `path`, or the start of the branch (or program) there; each control path has one such point.
+    It is after the statement at `path`, or at the start of this branch or program; each control path has one.
     """
 
     buffer: str
@@ -38,7 +38,7 @@ class InsertFree:
 
 @dataclass(frozen=True)
 class Step:
-    """A time step: its statement, and the bytes alive in it."""
+    """A time step: the statement that runs in it, and the bytes that are alive."""
 
     time: int
     path: str
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """A function: how often it is called, its temporaries, and the most bytes of these alive in its first call.
+    """A function's number of calls, its number of temporaries, and their live peak in its first call.
 
     Temporaries of called functions count in `live_bytes`, which is null for a function that is never called.
     """
@@ -61,7 +61,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True)
 class TemporaryCounts:
-    """The numbers of called functions with no temporary, with one, and with several."""
+    """The number of called functions without temporaries, with one temporary, and with several."""
 
     none: int
     one: int
@@ -70,9 +70,9 @@ class TemporaryCounts:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The most bytes alive at once, which no plan can avoid, and where that is; null for a program without steps.
+    """The live peak, which no plan's peak can be below, and its time and statement, null for a program without steps.
 
-    In any order of the operations, one of them needs `any_order_live_bytes` by itself.
+    In any order of the operations, some operation needs `any_order_live_bytes` by itself.
     """
 
     live_bytes: int
@@ -83,7 +83,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class ReadingFacts:
-    """A way to read operations, its most bytes alive, and how many more these are than by usage and nested."""
+    """The live peak of one reading of lifetimes. `lost_bytes` is its excess over the reading by usage and nested."""
 
     liveness: Liveness
     temporaries: Temporaries
@@ -92,10 +92,10 @@ class ReadingFacts:
 
 
 class Analysis(WireValue):
-    """The problem that operations pose, read in one way, and facts about the program.
+    """The problem of placing a program's buffers, for one reading of lifetimes, and facts about the program.
 
-    `constants` are placed elsewhere; `not_planned` inputs and outputs and `unused` buffers are not planned either.
-    `orphans` are never read.
+    `constants`, `not_planned` inputs and outputs, and `unused` buffers are outside of the problem. `orphans` are
+    planned buffers that are never read.
     """
 
     problem: Problem

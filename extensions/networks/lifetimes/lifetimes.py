@@ -1,7 +1,7 @@
-"""The lifetimes of a program's variables, for each way to read them.
+"""The lifetimes of a program's variables, for each reading: by usage or scope, nested or lifted.
 
 By scope, a lifetime extends from each alloc to the next free on every path. Without a free, a scope ends with the
-statement list that has the alloc. Without an alloc, it is the whole call.
+statement list that contains the alloc. Without an alloc, the scope is the whole call.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ReadingKind = tuple[Liveness, Temporaries]
 
 
 class Reading(WireValue):
-    """The options for reading lifetimes from operations, and for the choice of planned buffers.
+    """The options for deriving lifetimes from operations, and for the choice of planned buffers.
 
-    By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. Temporaries are alive
-    for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
+    By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. `nested` temporaries
+    are alive in a part of their call or operation only, `lifted` ones during all of it, like its arguments.
     """
 
     liveness: Liveness = Field(
@@ -48,13 +48,13 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The options that determine lifetimes, without the choice of planned buffers."""
+        """The two options that determine lifetimes, `liveness` and `temporaries`."""
         return self.liveness, self.temporaries
 
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A planned variable by its index: the uses of its family, and its lifetime for each way of reading."""
+    """A planned variable (by its index), the uses of it and its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]
@@ -62,22 +62,22 @@ class PlannedVariable:
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
-    """Return True if a variable is planned: never for constants, for inputs and outputs if the options say so."""
+    """Return True if a variable is planned: constants never, inputs and outputs depending on the options."""
     if variable.role == "input":
         return reading.plan_inputs
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
 
 
 def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
-    """Yield the lifetimes of each variable that is planned, used and no alias.
+    """Yield each planned and used variable that is not an alias, with its lifetimes.
 
-    Takes O(uses x depth of parts) time for each. Raises OperationsError for uses outside of scopes.
+    Takes O(uses x nesting depth) time for each variable. Raises OperationsError for uses outside of scopes.
     """
     for root, row in enumerate(timeline.variables):
         if row.root != NOWHERE or not is_planned(row, reading):
             continue
         uses = family_uses(timeline, root)
-        scope = lifetime_by_scope(timeline, root, uses)  # raises if a use is outside of the scopes
+        scope = lifetime_by_scope(timeline, root, uses)  # also for unused variables: it checks their scopes
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)
@@ -87,7 +87,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return the lifetime for each way of reading; a lifted one may span a whole call or operation."""
+    """Return a variable's lifetime in each reading; a lifted lifetime may span a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -105,7 +105,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call that owns a temporary, or of the only operation whose body uses it; else None."""
+    """Return the time of the call that owns a temporary, or of the single operation whose body uses it, or None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -119,13 +119,13 @@ def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) ->
 
 _FREE, _HELD = frozenset({False}), frozenset({True})
 Held = frozenset[bool]
-"""The possible states of a variable at a point of the program: allocated (True), free (False), or either."""
+"""The possible states of a variable at a point of the program: allocated (True), free (False), or both."""
 
 
 def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
-    """Return a variable's lifetime by its scopes, given the uses of its family in program order.
+    """Return a variable's lifetime by its scopes, given the uses of it and its aliases in program order.
 
-    Raises OperationsError for a use outside of the scopes, for a second alloc or free, and for a scope that would
+    Raises OperationsError for a use outside of the scopes, for a repeated alloc or free, and for a scope that would
     extend from one iteration of a loop into the next.
     """
     variable = timeline.variables[root]
@@ -143,14 +143,14 @@ def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use])
 
 
 class _Walk:
-    """A walk through the parts of the timeline that use a variable, which tracks its possible states."""
+    """A walk through the timeline blocks that use a variable; it tracks the possible states of the variable."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Add the lifetime within a block; return the states that are possible after it."""
+        """Add the lifetime within a block to `found`; return the possible states after the block."""
         at = run.start
         for item in items(run, uses):
             if True in held:

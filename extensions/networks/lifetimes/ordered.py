@@ -15,15 +15,15 @@ from memplan.planner.model.problem import Problem
 
 
 def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: int = 1) -> Problem:
-    """Return the problem of placing a graph's tensors and workspaces, with its operations in an order.
+    """Return the problem of placing a graph's tensors and workspaces, with the operations in a given order.
 
-    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. Tensors and workspaces without bytes
-    are omitted, and so are resident tensors, and given ones that are neither read nor kept. Offsets are multiples of
-    `alignment`. Step k of the order is time step k. If operations have regions, the steps inside have separate time
-    steps, and tensors counted inside are buffers as well: tensor j of region r of operation k is
-    `operation_k/region_r/tensor_j`. An output that overwrites an input is an alias of it. If the output is smaller, the
-    rest of input j is the buffer `rest_j`, and `tensor_j` has only the shared bytes. Raises OperationsError for an
-    invalid order, or an alignment below 1.
+    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. Omitted are tensors and workspaces of
+    size zero, resident tensors, and given tensors that are neither read nor kept. Offsets are multiples of `alignment`.
+    Step k of the order is time step k. If operations have regions, the operations inside have separate time steps, and
+    tensors counted inside are buffers as well: tensor j of region r of operation k is `operation_k/region_r/tensor_j`.
+    An output that overwrites an input is an alias of it. If the output is smaller than input j, `tensor_j` has only the
+    shared bytes, and the buffer `rest_j` has the others. Raises OperationsError for an invalid order, or an alignment
+    below 1.
     """
     if alignment < 1:
         raise OperationsError(f"alignment: must be at least 1, got {alignment}")
@@ -32,7 +32,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     alive = steps.run(graph, order)
     over = input_of_output_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
-    # Rows are dictionaries as in JSON: if all have the same fields, they are converted to columns at once.
+    # Rows are dictionaries as in JSON, since rows with equal fields are converted to columns in one fast step.
     rows: list[dict[str, Any]] = []
     for tensor, spans in alive.items():
         if tensor in over:
@@ -41,7 +41,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
         while chain[-1] in under:
             chain.append(under[chain[-1]])
         if len(chain) == 1:
-            rows.append(_row_of(f"tensor_{tensor}", graph.size[tensor], spans, alignment))
+            rows.append(_buffer_row(f"tensor_{tensor}", graph.size[tensor], spans, alignment))
         else:
             lives = {each: (alive[each][0][0], alive[each][-1][1]) for each in chain}
             rows += _chain_rows(graph, chain, lives, alignment)
@@ -53,7 +53,7 @@ Span = tuple[int, int]
 
 @dataclass
 class _Steps:
-    """The time steps of operations and of those inside their regions, with the buffers counted inside.
+    """The time steps of operations, including those in regions, and the buffers inside regions.
 
     The regions of one operation take successive steps.
     """
@@ -63,7 +63,7 @@ class _Steps:
     now: int = 0
 
     def run(self, graph: OperationGraph, order: Sequence[int], prefix: str = "") -> dict[int, list[Span]]:
-        """Lay out operations in an order; return the lifetimes of each tensor that takes bytes."""
+        """Lay out operations in an order; return the lifetimes of each tensor with a nonzero size."""
         began, spans = self.now, list[Span]()
         inside: dict[int, dict[int, list[Span]]] = {}
         for operation in order:
@@ -72,7 +72,9 @@ class _Steps:
             if row.regions:
                 inside[operation] = self._lay_out_regions(graph, operation, f"{prefix}operation_{operation}/")
             elif row.work:
-                self.rows.append(_row_of(f"{prefix}work_{operation}", row.work, [(start, self.now)], self.alignment))
+                self.rows.append(
+                    _buffer_row(f"{prefix}work_{operation}", row.work, [(start, self.now)], self.alignment)
+                )
             spans.append((start, self.now))
         end = max(began + 1, self.now)
         at = dict(zip(order, spans, strict=True))
@@ -93,7 +95,7 @@ class _Steps:
         return alive
 
     def _lay_out_regions(self, graph: OperationGraph, operation: int, prefix: str) -> dict[int, list[Span]]:
-        """Lay out the regions of an operation; return the lifetimes of the tensors that they count."""
+        """Lay out the regions of an operation; return the lifetimes of the outer tensors that the regions count."""
         row, start = graph.ops[operation], self.now - 1
         counted: dict[int, list[Span]] = {}
         peaks = [0]
@@ -106,14 +108,16 @@ class _Steps:
                 if inner in outer:
                     counted[outer[inner]] += spans
                 else:
-                    self.rows.append(_row_of(f"{own}tensor_{inner}", region.graph.size[inner], spans, self.alignment))
+                    self.rows.append(
+                        _buffer_row(f"{own}tensor_{inner}", region.graph.size[inner], spans, self.alignment)
+                    )
             peaks.append(peak_of(region.graph, order))
         end = self.now
         more = row.work - (max(peaks) - sum(graph.size[outside] for outside in counted))
         if more > 0:
-            self.rows.append(_row_of(f"{prefix}work", more, [(start, end)], self.alignment))
+            self.rows.append(_buffer_row(f"{prefix}work", more, [(start, end)], self.alignment))
         for outside in graph.new_tensors[operation]:
-            if outside in counted:  # only a region makes it, so it does not exist before
+            if outside in counted:  # a region creates this tensor, so it is not alive in the operation's first step
                 del counted[outside][0]
         if all(region.kind == "branch" for region in row.regions):
             read = {outside for region in row.regions for _, outside in region.outer}
@@ -127,9 +131,9 @@ class _Steps:
 def _chain_rows(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the buffers of tensors that overwrite one another, the first one first; sizes never increase."""
+    """Yield the buffers of tensors that overwrite one another, in the order of writing; sizes never increase."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
-    yield _row_of(first, low, [alive[chain[0]]], alignment)
+    yield _buffer_row(first, low, [alive[chain[0]]], alignment)
     for tensor in chain[1:]:
         start, end = alive[tensor]
         yield {"id": f"tensor_{tensor}", "size": low, "start": start, "end": end, "alias_of": first}
@@ -142,7 +146,7 @@ def _chain_rows(
 
 
 def _replace_part(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
-    """Return time spans with the span `part` replaced by others; adjacent spans are merged."""
+    """Return time spans in which the span `part` is replaced by the spans `by`; adjacent spans are merged."""
     before = [(start, min(end, part[0])) for start, end in spans if start < part[0]]
     after = [(max(start, part[1]), end) for start, end in spans if end > part[1]]
     found: list[Span] = []
@@ -154,7 +158,7 @@ def _replace_part(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list
     return found
 
 
-def _row_of(name: str, size: int, spans: Sequence[Span], alignment: int) -> dict[str, Any]:
+def _buffer_row(name: str, size: int, spans: Sequence[Span], alignment: int) -> dict[str, Any]:
     row: dict[str, Any] = {"id": name, "size": size, "start": spans[0][0], "end": spans[0][1], "alignment": alignment}
     if len(spans) > 1:
         del row["start"], row["end"]

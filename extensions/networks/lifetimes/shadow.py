@@ -1,7 +1,7 @@
-"""Shadow execution: operations run on a plan's addresses, and each read is compared with the last write.
+"""Shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
 
-A check of overlaps trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes. It tracks
-which values memory may contain and which are overwritten, over all paths and any number of iterations at once.
+Unlike a check of overlaps, it ignores lifetimes, so it finds wrong ones. It tracks the values that memory may contain
+and which of them are overwritten, over all paths and any number of loop iterations at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
 
 @dataclass(frozen=True)
 class Clobber:
-    """A buffer whose content is lost when the statement at `path` needs it, on some path to that statement.
+    """A buffer that the statement at `path` needs after its content is overwritten on some path.
 
-    The statement at `overwritten_at` wrote `by` over `bytes` of its pool, a half-open range that both have in common.
+    The statement at `overwritten_at` wrote the buffer `by`. `bytes` is the half-open range in both buffers.
     """
 
     buffer: str
@@ -53,9 +53,9 @@ class Clobber:
 class _Memory:
     """The possible contents of memory at a point of the program.
 
-    A piece is a range of bytes that are always written together: a family is cut where its aliases begin and end.
+    A piece is a range of bytes that are always written together: each buffer is cut where its aliases begin and end.
     `written` is True for each piece that has been written. `lost` maps each piece that may be overwritten to the piece
-    written over it and the stretch that did so.
+    that replaced it and the stretch that wrote this piece.
     """
 
     written: NDArray[np.bool_]
@@ -65,7 +65,7 @@ class _Memory:
         return _Memory(self.written.copy(), dict(self.lost))
 
     def join(self, other: _Memory) -> _Memory:
-        """Return the possible contents where two paths meet."""
+        """Return the possible contents at a point where two control paths meet."""
         return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
@@ -76,15 +76,15 @@ class _Memory:
 def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
     """Return every buffer that may be overwritten before a statement needs it; none if the plan is correct.
 
-    Constants, and inputs and outputs that the plan does not place, are outside of the pools. An alias is inside its
-    buffer. Raises PlanError if the plan lacks a used buffer, or has an unknown one.
+    Constants are outside of the pools, and so are inputs and outputs that the plan does not place. An alias is inside
+    its buffer. Raises PlanError if the plan lacks a used buffer, or places an unknown one.
     """
     timeline = expand(operations)
     return tuple(_Execution(timeline, _placed_variables(timeline, plan)).run())
 
 
 def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Return the pool and offset of each variable that is no alias; raises PlanError."""
+    """Return the pool and offset of each placed variable that is not an alias; raises PlanError."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [
@@ -109,12 +109,13 @@ def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[
 
 
 def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
+    """Return True if a statement reads or writes a variable of the family; allocs and frees do not count."""
     marks = (mark for i in family for mark in timeline.variables[i].marks)
     return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
 
 
 class _Execution:
-    """The repeated execution of a program, until a further iteration of loops changes nothing."""
+    """The repeated execution of a program, until one more iteration of its loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline, self.places = timeline, places
@@ -122,7 +123,7 @@ class _Execution:
         self.pieces_of: dict[int, range] = {}
         for root, (_, offset) in places.items():
             self._cut_into_pieces(root, offset)
-        # Ends fit 64 bits without sign, as offsets are below 2^63 and sizes at most 2^62.
+        # Unsigned 64 bits suffice for ends, as offsets are below 2^63 and sizes at most 2^62.
         self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
         pools = {pool: k for k, (pool, _) in enumerate(places.values())}
         self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
@@ -140,7 +141,7 @@ class _Execution:
         self.found: dict[tuple[int, int], Clobber] = {}
 
     def _cut_into_pieces(self, root: int, offset: int) -> None:
-        """Cut a family into pieces at the starts and ends of its aliases."""
+        """Cut a buffer and its aliases into pieces at the starts and ends of the aliases."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -149,7 +150,7 @@ class _Execution:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
     def run(self) -> Iterator[Clobber]:
-        """Execute the program until all loops reach their fixed points; return the clobbered buffers."""
+        """Execute the program until all loops reach a fixed point; return the overwritten buffers."""
         while True:
             before = dict(self.carried)
             self._run_block(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
@@ -210,7 +211,7 @@ class _Execution:
     def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable; its bytes that this step has already `written` are added to `shared`, and unreliable."""
+        """Write a variable; its bytes already in `written` become unreliable and are added to `shared`."""
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
             for other in np.flatnonzero(memory.written & self._overlapping_pieces(piece)).tolist():
@@ -221,7 +222,7 @@ class _Execution:
             written.add(piece)
 
     def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
-        """Return a mask of the other pieces that share bytes with this one."""
+        """Return a mask of all other pieces that share bytes with the given piece."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )

@@ -1,8 +1,8 @@
-"""A program laid out in time: the step of each statement, the variables, and the steps that use them.
+"""A program laid out in time: the steps of each statement, the variables, and the steps that use them.
 
-Every statement without a body takes one time step. Calls are replaced by their bodies. Branches follow one another, so
-they never overlap in time; a buffer alive across a choice is alive in all of its branches. A loop's body occurs once.
-The caller writes the inputs in step -1, and reads the outputs in the step after the last.
+Every statement without a body takes one time step. Calls are replaced by their bodies. The branches of a choice follow
+one another and never overlap in time; a buffer alive across a choice is alive in all branches. A loop's body occurs
+once. The caller writes the inputs in step -1, and reads the outputs in the step after the last.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Role = Literal["input", "output", "constant", "temporary"]
 Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
 """The actions of a statement on a buffer.
 
-`update` reads and writes it, `part` writes some of it, `scratch` uses it as a temporary, `hold` needs its contents to
-stay. The last three are about scopes only; `end` is the end of a scope without a free.
+`update` reads and writes it, `part` writes some of its bytes, `scratch` uses it as a temporary, `hold` needs its
+content preserved. `alloc`, `free` and `end` concern scopes only; `end` ends a scope without a free.
 """
 NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class Activation:
-    """A call of a function, or the program itself; `stretch` is that of the call, and `path` its name.
+    """A call of a function, or the program itself; `stretch` is the stretch of the call, `path` its name.
 
-    Its variables, including those of calls inside it, are `first_variable:after_variables`.
+    The variables of the call and of calls inside it are `first_variable:after_variables`.
     """
 
     path: str
@@ -36,9 +36,9 @@ class Activation:
 
 
 class Stretch(NamedTuple):
-    """The time `[start, end)` of a statement in a block at `depth`, and its position in its function.
+    """The time `[start, end)` of a statement in a block at nesting level `depth`, and its position in its function.
 
-    `operation` is the stretch of the outermost operation of the entry function that encloses it, or NOWHERE.
+    `operation` is the stretch of the outermost enclosing operation of the entry function, or NOWHERE.
     """
 
     activation: int
@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An action on a variable in a stretch; the action of a call itself (`is_passed`) precedes those in its body."""
+    """An action on a variable in a stretch. An action of the call itself (`is_passed`) precedes those of its body."""
 
     stretch: int
     action: Action
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class Variable:
-    """A buffer of one activation, with its bytes and its marks in program order; an alias is inside variable `root`."""
+    """A buffer of one activation (call), with its bytes and its marks in program order; an alias is inside `root`."""
 
     id: str
     size: int
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """A time `[start, end)`, and the range `first:after` of the stretches that begin in it."""
+    """The time span `[start, end)`, and the index range `first:after` of the stretches that begin in it."""
 
     start: int
     end: int
@@ -86,7 +86,7 @@ class TimeSpan:
 
 @dataclass(frozen=True)
 class StatementBlock(TimeSpan):
-    """A time span whose statements and parts run one after another."""
+    """A time span whose statements and nested parts run one after another."""
 
     depth: int
     parts: tuple[BlockPart, ...] = ()
@@ -94,7 +94,7 @@ class StatementBlock(TimeSpan):
 
 @dataclass(frozen=True)
 class BranchChoice(TimeSpan):
-    """Branches, of which each execution runs exactly one."""
+    """A choice between branches, exactly one of which each execution runs."""
 
     path: str
     branches: tuple[StatementBlock, ...]
@@ -102,7 +102,7 @@ class BranchChoice(TimeSpan):
 
 @dataclass(frozen=True)
 class Loop(TimeSpan):
-    """A body that may run repeatedly, and runs at least once if `surely_runs`."""
+    """A loop whose body may run repeatedly; `surely_runs` is True if it runs at least once."""
 
     path: str
     body: StatementBlock
@@ -114,7 +114,7 @@ BlockPart: TypeAlias = BranchChoice | Loop
 
 @dataclass(frozen=True, eq=False)
 class ProgramTimeline:
-    """A program in time, from step -1 to `steps`; activation 0 is the program itself."""
+    """A program in time, from step -1 to `steps`. Activation 0 is the program itself, the others are calls."""
 
     whole: StatementBlock
     steps: int
@@ -130,7 +130,7 @@ class ProgramTimeline:
 
     @cached_property
     def families(self) -> dict[int, list[int]]:
-        """For each variable that is no alias, its family: itself, followed by its aliases."""
+        """For each variable that is not an alias, its family: the variable itself, followed by its aliases."""
         families: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
         for i, row in enumerate(self.variables):
             if row.root != NOWHERE:

@@ -2,7 +2,7 @@
 
 A step belongs to the lifetime if some path to it, including itself, has used the variable, and some path from there
 uses it. If each iteration of a loop writes a variable before reading it, and the variable is not used before or after
-the loop, then it starts anew in each iteration. Any other variable used in a loop is alive for the whole loop.
+the loop, then it begins anew in each iteration. Any other variable used in a loop is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memplan.extensions.networks.lifetimes.timeline import (
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that may write a part of a variable; such writes appear as updates, or through aliases."""
+"""The actions that write a variable, including actions that may write only some of its bytes."""
 
 
 class Use(NamedTuple):
-    """An action of a stretch on a family: a variable and its aliases."""
+    """An action of a stretch (a statement's time) on a family: a variable and its aliases."""
 
     stretch: int
     start: int
@@ -39,7 +39,7 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """True if the action only concerns the variable's scope, and needs none of its bytes."""
+        """True if the action only begins or ends the variable's scope, and needs none of its bytes."""
         return self.action in ("alloc", "free", "end")
 
 
@@ -53,9 +53,9 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a buffer and its aliases in program order; `passed` includes actions of calls themselves.
+    """Return the uses of a variable and its aliases in program order; `passed` includes calls themselves.
 
-    A write to an alias that is smaller than the buffer counts as a write of a part.
+    A write to an alias that is smaller than the variable counts as a write of a part.
     """
     uses: list[Use] = []
     size = timeline.variables[root].size
@@ -68,12 +68,12 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
             uses.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # a statement first reads, then writes
+        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # within a statement, reads precede writes
     return uses
 
 
 def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
-    """Yield the uses in a block in program order, grouped by part; O(log n) time each."""
+    """Yield the uses in a block in program order, grouped by nested part; takes O(log n) time for each group."""
     at = 0
     while at < len(uses):
         use = uses[at]
@@ -88,15 +88,15 @@ def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return the given uses that are inside a block."""
+    """Return those of the given uses that are inside a block."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
-    """Return whether a variable may be read before it is written, and whether it is written on every path.
+    """Return whether a variable may be read before it is written, and whether every path writes it.
 
-    `writing` has the actions that count as writes.
+    `writing` is the set of actions that count as writes.
     """
     for item in items(run, uses):
         may_read, surely_written = _first_access_of_item(item, writing)
@@ -129,13 +129,13 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, merged if they touch, and each point where the variable dies."""
+    """Half-open intervals in time order, merged if they touch, and all points at which the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
 
     def add(self, start: int, end: int) -> None:
-        """Add an interval that starts no earlier than the last one, and is merged with it if they touch."""
+        """Add an interval that starts no earlier than the last one; the two are merged if they touch."""
         if start >= end:
             return
         if self.intervals and self.intervals[-1][1] >= start:
@@ -149,7 +149,7 @@ class Lifetime:
 
 
 def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
-    """Return a variable's lifetime by its uses in program order; `activation` is the call that owns it."""
+    """Return a variable's lifetime from its uses in program order; `activation` is the call that owns it."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
     walk = _Walk(timeline, uses, born_at)
@@ -160,7 +160,7 @@ def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation
 class _Walk:
     """A walk through the parts of the timeline that use a variable.
 
-    `before`: some path to the part has used the variable. `after`: some path from the part uses it.
+    `before` is True if some path to the part has used the variable; `after` is True if some path from the part uses it.
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
@@ -168,7 +168,7 @@ class _Walk:
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Add the lifetime within a block that has uses."""
+        """Add the lifetime within a block that uses the variable."""
         if before and after:
             self.found.add(run.start, run.end)
             return
@@ -217,8 +217,8 @@ class _Walk:
             self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration may read a value of an earlier one; the variable is used in this loop only."""
-        if loop.body.depth <= self.born_at:  # the loop contains the call, and each call has a separate variable
+        """Return True if an iteration may read a value of an earlier iteration; only this loop uses the variable."""
+        if loop.body.depth <= self.born_at:  # the loop contains the call, and each call creates its own variable
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

@@ -1,4 +1,4 @@
-"""The constants (weights) of a program: their bytes, and the bytes of each that operations read."""
+"""The constants (weights) of a program, with their sizes and the bytes that operations read from each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.statements import Call, Operation, R
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a function; `traffic` is the bytes that one run of the program reads of it."""
+    """A constant of a function; `traffic` is the number of bytes that one run of the program reads from it."""
 
     id: str
     size: int
@@ -21,9 +21,9 @@ class Weight:
 
 
 def weights_of(operations: Operations) -> list[Weight]:
-    """Return the constants of all called functions, with the names of their buffers in the problem.
+    """Return the constants of all called functions, named like the buffers of the problem.
 
-    Each read counts the whole constant; reads in a loop of unknown trip count are counted once.
+    Each read counts all bytes of the constant. Reads in a loop of unknown trip count are counted once.
     """
     times = Counter({operations.entry: 1})
     for caller in reversed(operations.callees):
@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Return how often statements name each buffer in one run of a body, counting all branches."""
+    """Return how often statements name each item in one run of a body, with all branches counted."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))

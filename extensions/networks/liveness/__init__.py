@@ -1,1 +1,1 @@
-"""The question `liveness`, and storages as TVM's Relay assigns them."""
+"""The question `liveness`, and storages assigned as by TVM's Relay."""

@@ -29,10 +29,10 @@ Planning = Literal["global", "local"]
 
 @dataclass(frozen=True)
 class PlannedPeak:
-    """The peak of one variant; `lost_bytes` is its excess over usage, nested and global.
+    """The peak of one variant; `lost_bytes` is its excess over the variant usage, nested and global.
 
-    `local` plans the temporaries of each function first, and gives each call that much in one piece. `peak` is null
-    where no plan was found, `lost_bytes` where there is nothing to compare.
+    `local` plans the temporaries of each function separately, and gives each call a single workspace of that size.
+    `peak` is null if no plan was found, `lost_bytes` if a peak to compare is missing.
     """
 
     liveness: Liveness
@@ -47,16 +47,16 @@ class PlannedPeak:
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
     """Plan a program in each variant: by usage or scope, nested or lifted, and function by function.
 
-    `reading` determines which inputs and outputs are planned. Each solve gets an equal share of the remaining time; a
-    variant without time is `unknown`. There is no plan function by function if a called function has persistent
-    buffers, which belong to no single call. Raises OperationsError.
+    `reading` determines the planned inputs and outputs. Each solve gets an equal share of the remaining time; a variant
+    without time is `unknown`. The variant function by function is omitted if a called function has persistent buffers,
+    which belong to no single call. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # Buffers that persist between calls cannot be in the workspace of one call.
+    # Skip planning function by function if a buffer persists between calls: a workspace lasts for one call only.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
@@ -88,13 +88,13 @@ def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPe
 
 
 def _rebase_pools(problem: Problem) -> Problem:
-    """Return the problem with all pools empty and at address 0, as a workspace may have any address."""
+    """Return the problem with all pools at address 0 and no reserved ranges, as a workspace has any address."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield a planned function's workspace in each pool that it uses, aligned for all its buffers."""
+    """Yield a planned function's workspace in each pool that it uses, with an alignment that suits all its buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -105,13 +105,13 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 def _plan_locally(
     operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
-    """Return the plan of the entry, in which each called function is planned first and needs one workspace."""
+    """Return the plan of the entry function, after each called function is planned and becomes one workspace."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return a function's own problem, given its callees' workspaces."""
+        """Return the problem of one function, in which calls need the workspaces of the called functions."""
         problems[name] = _rebase_pools(pose(operations, expand(operations, name, workspaces=workspaces), own))
         return problems[name]
 
@@ -127,11 +127,11 @@ def _plan_locally(
 
 
 _BRIEF = 2_000
-"""The most statements and buffers of a program whose analysis is faster than starting a worker."""
+"""The maximum number of statements and buffers of a program whose analysis is faster than starting a worker."""
 
 
 class LivenessOptions(Reading, QuestionOptions):
-    """Options for reading lifetimes."""
+    """Options of the question `liveness`."""
 
     compare: bool = Field(
         False,
@@ -147,21 +147,21 @@ class LivenessOptions(Reading, QuestionOptions):
 
     @property
     def reading(self) -> Reading:
-        """The options that determine lifetimes."""
+        """The options that determine lifetimes and planned buffers."""
         return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
 
 
 class Shadow(Answer):
-    """The result of a shadow execution, and the buffers overwritten before they are read."""
+    """The result of a shadow execution: the buffers that are overwritten before they are read."""
 
     intact: bool
     clobbered: tuple[Clobber, ...]
 
 
 class LivenessAnswer(Analysis):
-    """The analysis of operations; with `peaks` if variants were compared, and `shadow` if there is a plan.
+    """The analysis of operations, with `peaks` if variants were compared, and `shadow` if a plan was given.
 
-    `storages` are those of Relay's planner, where a range of matching is set.
+    `storages` are the storages that Relay's planner assigns, if the option `match_range` is set.
     """
 
     peaks: tuple[PlannedPeak, ...] | None = None
@@ -200,7 +200,7 @@ def liveness(
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:
-    """Yield the most important facts of an answer as lines of text."""
+    """Yield the lines of text that summarize an answer."""
     if found.shadow is not None:
         for entry in found.shadow.clobbered:
             low, high = entry.bytes

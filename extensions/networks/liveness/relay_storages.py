@@ -1,10 +1,10 @@
-"""The memory planner of TVM's Relay: it counts the uses of each tensor, then reuses storages that have no more uses.
+"""The memory planner of TVM's Relay: it counts the uses of each tensor, then reuses storages without remaining uses.
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
-request 2120. An operation's outputs get storages before its inputs release theirs, as nothing is computed in place. A
-view, such as the output of a reshape, is in the storage of its source. Storages of different pools never mix. In a pool
-whose name ends in a scope of textures, storages have two dimensions and one element type each. Sizes are those of the
-operations, where elements below one byte are packed; Relay gives each a byte.
+request 2120. An operation's outputs get storages before the storages of its inputs are released, as nothing is computed
+in place. A view, such as the output of a reshape, is in the storage of its source. Storages of different pools never
+mix. In a pool whose name ends in a texture scope, storages have two dimensions and one element type each. Sizes are
+those of the operations, where elements below one byte are packed; Relay gives each element a byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
 
 @dataclass(frozen=True)
 class StorageToken:
-    """A storage token: its bytes in the end, or the sides of a texture; without `realloc` it is never taken again."""
+    """A storage token: its final bytes, or the sides of a texture. Without `realloc`, it is never reused."""
 
     storage_id: int
     max_bytes: int
@@ -36,7 +36,7 @@ class StorageToken:
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """The storages of each buffer and tuple, and the uses of each that were counted before any was handed out."""
+    """The storages of each buffer and tuple, and their numbers of uses, counted before storages are assigned."""
 
     storage_ids: Mapping[str, tuple[int, ...]]
     expected_uses: Mapping[str, tuple[int, ...]]
@@ -44,17 +44,17 @@ class StoragePlan:
 
 
 def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
-    """Return storages for the entry's buffers; raises OperationsError if its body is no plain list of operations.
+    """Return storages for the buffers of the entry function, which must be a plain list of operations.
 
-    A storage is reused for tensors between a `match_range`th and `match_range` times its size; 0 disables reuse.
-    Params, constants and persistent buffers have separate storages, which are never reused.
+    A storage is reused for tensors between 1/`match_range` and `match_range` times its size; 0 disables reuse. Params,
+    constants and persistent buffers have separate storages. Raises OperationsError for other statements.
     """
     function = operations.functions[operations.entry]
     ops = [op for op in function.body if isinstance(op, Operation)]
     for k, statement in enumerate(function.body):
         if not isinstance(statement, Operation | Alloc | Free) or (isinstance(statement, Operation) and statement.body):
             where = path_of(("functions", operations.entry, "body", k))
-            raise OperationsError(f"{where}: must be an operation without a body, as Relay's planner knows no others")
+            raise OperationsError(f"{where}: must be an operation without a body, as Relay's planner requires")
     allocator = _Allocator(function, ops, match_range)
     at = {name: allocator.at[root] for name, root in allocator.root.items() if root in allocator.at}
     fields = {name: function.fields_of(name) for name in (*function.declarations, *function.tuples)}
@@ -82,7 +82,7 @@ class _Storage:
 
 
 class _Allocator:
-    """Relay's two passes: first the uses are counted, then storages are assigned, one operation after the other."""
+    """Relay's two passes: the first counts uses, the second assigns storages to one operation after another."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
         self.function = function
@@ -104,8 +104,8 @@ class _Allocator:
     def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
         """Count the uses of each buffer; return the uses of each operation.
 
-        A second write of a buffer counts as a use unless the operation reads it. A view that no operation makes lives
-        as long as its buffer.
+        A second write of a buffer counts as a use unless the operation also reads the buffer. A view that no operation
+        writes is alive as long as its buffer.
         """
         used: list[list[str]] = []
         for op in ops:
@@ -118,7 +118,7 @@ class _Allocator:
         return used
 
     def _assign_storages(self, op: Operation, used: list[str]) -> None:
-        """Assign storages to an operation's outputs, and release those whose last use it has."""
+        """Assign storages to an operation's outputs, and release the storages that it uses last."""
         for name in (*op.outputs, *used):
             if self.root[name] not in self.at:
                 self._assign_storage(name)
@@ -142,7 +142,7 @@ class _Allocator:
         self.at[root] = storage = self.made[token.storage]
         storage.realloc &= not token.has_grown
         self._counted |= {name, root}
-        # One use that is never released keeps a storage from being reused.
+        # Count one extra use, which is never released, so that a storage without `realloc` is not reused.
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:

@@ -1,8 +1,8 @@
 """Free storages of Relay's memory planner, in one dimension (bytes) and in two (textures).
 
 Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D), before v0.9 part
-of graph_plan_memory.cc, first in pull request 2120. A token is one storage, whose users all begin at its start. All
-storages here are of one device, and all textures of one scope and element type, as others never mix with them.
+of graph_plan_memory.cc, first in pull request 2120. A token is one storage; all its buffers begin at its start. All
+storages here belong to one device, and all textures to one scope and element type, as different kinds never mix.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from itertools import chain
 
 MATCH_RANGE = 16
-"""Relay's range: a storage is reused for requests between a 16th and 16 times its size."""
+"""Relay's default range: a storage is reused for requests between 1/16 and 16 times its size."""
 _MAX_RATIO = 5
-"""A texture is reused if each of its sides is at most this many times the requested one, or the other way round."""
+"""The maximum ratio between a side of a texture and the requested side, in either direction, for its reuse."""
 
 
 @dataclass(eq=False)
 class Token:
-    """A storage by its number.
+    """A storage and its current size.
 
     Attributes:
         storage: its number.
         width: its bytes so far, or the width of a texture.
         height: the height of a texture.
-        has_grown: True of a texture that has grown, which is not free again.
+        has_grown: True for a texture that has grown; it is not reused again.
     """
 
     storage: int
@@ -35,7 +35,7 @@ class Token:
 
 
 class FreeTokens:
-    """Free storages of one dimension, ordered by size; of equal sizes, the first freed comes first."""
+    """Free storages of one dimension, in ascending order of size, and of release for equal sizes."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         self._range = match_range
@@ -43,10 +43,10 @@ class FreeTokens:
         self._freed = 0
 
     def take(self, size: int, _height: int = 1) -> Token | None:
-        """Remove and return a storage for `size` bytes, None if no size is close enough.
+        """Remove and return a storage for `size` bytes, or None if no size is close enough.
 
-        The smallest sufficient storage is preferred, of equal ones the first freed. Otherwise the largest of the
-        smaller ones grows, of equal ones the last freed.
+        The smallest sufficient storage is preferred, and of several such the first released. Otherwise the largest
+        smaller storage grows, and of several such the last released.
         """
         if not self._range:
             return None
@@ -59,7 +59,7 @@ class FreeTokens:
         return None
 
     def put(self, token: Token) -> None:
-        """Add a storage that is free again."""
+        """Add a released storage to the free ones."""
         self._freed += 1
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
@@ -70,22 +70,22 @@ class FreeTokens:
 class FreeTextures:
     """Free textures.
 
-    The original searches them in the order of a hash table; here the lowest number comes first.
+    Relay searches them in the order of a hash table; here the lowest storage number comes first.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:
-        """Add a texture that is free again, unless it has grown."""
+        """Add a released texture to the free ones, unless it has grown."""
         if not token.has_grown:
             self._free[token.storage] = token
 
     def take(self, width: int, height: int) -> Token | None:
-        """Remove and return a texture of these sides, None if none is close enough; it grows if it is too small.
+        """Remove and return a texture with these sides, which grows if needed; None if no texture is close enough.
 
-        A texture is better than the best so far if, in one direction, it grows less while that one grows, or it grows
-        as much and wastes less; the other direction does not matter.
+        As in Relay, a texture replaces the best so far if, along one side, it grows less than a best one that grows, or
+        grows as much and wastes less. The other side is not compared.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)

@@ -1,1 +1,1 @@
-"""Models whose operations are known: their graphs, the names in them, and their files in another order."""
+"""Models whose operations are known: their graphs, their names, and their files with reordered operations."""

@@ -22,8 +22,8 @@ from memplan.planner.model.problem import Problem
 class ImportedProgram(ImportedProblem):
     """A problem that was derived from the operations of a file.
 
-    `facts` has what the file states about the operations besides their order. `symbolic_sizes` has the sizes of buffers
-    that depend on symbols, each a `SymbolicNumber` of the extension `shapes`.
+    `facts` has facts about the operations besides their order. `symbolic_sizes` has the sizes of buffers that depend on
+    symbols, each a `SymbolicNumber` of the extension `shapes`.
     """
 
     operations: Operations = field(kw_only=True)
@@ -46,7 +46,7 @@ class ImportedProgram(ImportedProblem):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The ids of the buffers that are inputs or outputs of the entry function."""
+        """The ids of the buffers that are inputs or outputs of the entry function; aliases are omitted."""
         entry = self.operations.functions[self.operations.entry]
         ends = dict.fromkeys(
             name for name in (*entry.params, *entry.results) if entry.declarations[name].alias_of is None
@@ -54,7 +54,7 @@ class ImportedProgram(ImportedProblem):
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
-        """Return the problem in which operations overwrite inputs, except `spared` ones; raises OptionError."""
+        """Return the problem in which operations overwrite inputs, except those in `spared`; raises OptionError."""
         from memplan.extensions.networks.models.over_inputs import problem_in_place
 
         return problem_in_place(self, spared)

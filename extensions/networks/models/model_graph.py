@@ -21,7 +21,7 @@ from memplan.planner.systems import file_readers
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A graph of operations with its sources, None where absent: a program, an imported model, and the file's bytes."""
+    """A graph of operations and its sources: a program, an imported model, and the file's bytes, None if absent."""
 
     graph: OperationGraph
     program: ProgramGraph | None = None
@@ -32,7 +32,7 @@ class ModelGraph:
 def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
     """Return the graph of operations in a file's bytes; `name` is the file's name, if known. Raises InputError.
 
-    `options` determine how a model is read; they are for models only. A program in JSON must have a tentative order.
+    `options` apply to models only. A program in JSON must have a tentative order, one that may change.
     """
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:
@@ -42,7 +42,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
             model = read_model(data, name, options) if where is None else import_object(where)(data, options)
         return replace(graph_of_imported(model), data=data)
     if formats.detect(data, name) != "json":
-        got = "a table of lifetimes, which has no operations and which `memplan plan FILE` reads"
+        got = "a table of lifetimes without operations, which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
     options.refuse_for_models()
@@ -51,7 +51,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
         return ModelGraph(graph_from(value))
     operations = operations_from(value)
     if operations.order != "tentative":
-        raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
+        raise OperationsError(f"order: must be tentative, so that operations may be reordered, got {operations.order}")
     drawn = program_graph(operations, facts_of_names(operations))
     return ModelGraph(drawn.graph, drawn)
 
@@ -70,9 +70,7 @@ def is_graph(data: bytes) -> bool:
 def graph_of_imported(model: ImportedProblem) -> ModelGraph:
     """Return the graph of an imported model; raises OperationsError for a model with lifetimes only."""
     if not isinstance(model, ImportedProgram):
-        raise OperationsError(
-            "model: must have operations, got lifetimes only, of which `memplan plan FILE` makes a plan"
-        )
+        raise OperationsError("model: must have operations, got lifetimes only, which `memplan plan FILE` can plan")
     with stranger_bytes():
         graph = program_graph(model.operations, model.facts)
     return ModelGraph(graph.graph, graph, model)

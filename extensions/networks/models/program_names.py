@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to its problem; none if the program is very long."""
+    """Return the names that a program gives to its problem; no names if the program has very many steps."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES

@@ -1,4 +1,4 @@
-"""The order of operations in a file: the positions of a graph's operations in it, and the reordered file."""
+"""Reordering of the operations in a model file: the positions of a graph's operations, and the reordered file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of, systems
 
 Where = tuple[int, ...]
-"""The path to a list of operations in a file; the empty path leads to the main list."""
+"""The path to a list of operations in a file; the empty path denotes the main list."""
 
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The bytes of a model in another order, and messages about omitted parts of the file."""
+    """The bytes of a model with reordered operations, and messages about omitted parts of the file."""
 
     data: bytes
     left_out: tuple[str, ...] = ()
 
 
 def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
-    """Return, for each list of operations in a file, the positions of a graph's operations, in the graph's order.
+    """Return, for each list of operations in a file, the positions of its operations in the graph's order.
 
-    If several operations run one list, its order is that of the first of them.
+    If several operations of the graph run the same list, the first of them determines its order.
     """
     orders: dict[Where, dict[int, None]] = {}
     stack = [graph]
@@ -39,14 +39,14 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
-    """Return a model's file with its operations, also inside of regions, in the order of a graph.
+    """Return a model's file with its operations in the order of a graph, including operations in regions.
 
-    The graph was read from this file and then reordered. Operations that are not in it, such as views and constants,
-    run directly before their first use. Raises FormatError for a format of fixed order, and OperationsError.
+    The graph was read from this file and then reordered. Operations that the graph lacks, such as views and constants,
+    run directly before their first use. Raises OperationsError, or FormatError for a format of fixed order.
     """
     system = system_of(detect(data, name))
     if system is None or system.reorders is None:
         names = ", ".join(each.name for each in systems() if each.reorders)
-        raise FormatError(f"must be of a format whose order is free ({names}), got {system.name if system else 'none'}")
+        raise FormatError(f"must be of a format with a free order ({names}), got {system.name if system else 'none'}")
     written: ReorderedFile = import_object(system.reorders)(data, orders_in_file(graph))
     return written

@@ -20,9 +20,9 @@ from memplan.extensions.networks.operations.operations import Operations, operat
 
 
 class FunctionBuilder:
-    """A function under construction; statements are added to the innermost open block.
+    """A function under construction; each statement is added to the innermost open block.
 
-    Buffers have the fields of the wire format: `size`, or `dtype` and `shape`, `alignment`, `pools`, `alias_of`.
+    Buffers have the fields of the wire format: `size` (or `dtype` and `shape`), `alignment`, `pools`, `alias_of`.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,7 +32,7 @@ class FunctionBuilder:
         self._blocks: list[list[Any]] = [self.row["body"]]
 
     def buffer(self, name: str = "buffer", **row: Any) -> str:
-        """Add a buffer that is not written yet; return its name, with a number if the name is taken."""
+        """Add a buffer that no statement writes yet. Return its name, with a number appended if the name is taken."""
         self._taken[name] = count = self._taken.get(name, 0) + 1
         unique = name if count == 1 else f"{name}_{count}"
         self.row["buffers"].append({"id": unique, **row})
@@ -60,7 +60,7 @@ class FunctionBuilder:
         self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
 
     def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
-        """Add a call of a finished function; return the names of new buffers with its results."""
+        """Add a call of a finished function; return the names of new buffers that receive its results."""
         rows = {row["id"]: row for row in function.row["buffers"]}
         same = ("size", "dtype", "shape")
         outputs = [
@@ -80,7 +80,7 @@ class FunctionBuilder:
 
     @contextmanager
     def loop(self, trips: int | None = None) -> Iterator[None]:
-        """Open a loop that runs its block `trips` times; None means any number of times, possibly none."""
+        """Open a loop whose block runs `trips` times; None means any number of times, including zero."""
         statement: dict[str, Any] = {"loop": [], "trips": trips}
         self.add(statement)
         with self._open_block(statement["loop"]):
@@ -88,7 +88,7 @@ class FunctionBuilder:
 
     @contextmanager
     def choice(self, *inputs: str) -> Iterator[None]:
-        """Open a choice, which reads `inputs` and then runs one of the `branch` blocks opened inside it."""
+        """Open a choice, which reads `inputs` and then runs one of the blocks opened with `branch`."""
         statement: dict[str, Any] = {"branches": [], "inputs": inputs}
         self.add(statement)
         with self._open_block(statement["branches"]):
@@ -112,14 +112,14 @@ class FunctionBuilder:
 
 
 class ProgramBuilder:
-    """A program under construction: functions, and other fields (`order`, `pools`, `objective`, `name`)."""
+    """A program under construction: its functions, and the fields `order`, `pools`, `objective` and `name`."""
 
     def __init__(self, **more: Any) -> None:
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Return the function of this name, which is added if it is new."""
+        """Return the function with this name, which is created if it does not exist."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:

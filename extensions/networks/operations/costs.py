@@ -1,4 +1,4 @@
-"""The cost of a second run of each operation: stated, or its multiplications, or the size of its outputs."""
+"""The cost of running each operation again: a stated cost, its multiplications, or the size of its outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def costs_of(graph: OperationGraph) -> tuple[int, ...]:
     """Return the cost of each operation: its stated cost, else its multiplications, else its output elements.
 
     Multiplications are known for convolutions and matrix products with known shapes. Without shapes, output bytes count
-    instead of elements. An operation without inputs makes a constant, and costs nothing.
+    instead of elements. An operation without inputs creates a constant, and costs nothing.
     """
     return tuple(_operation_cost(graph, v, row) for v, row in enumerate(graph.ops))
 
@@ -39,7 +39,7 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return the number of filter elements for one output element; output channels may be the first or last axis."""
+    """Return the filter elements per output element; output channels may be the filter's first or last axis."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 

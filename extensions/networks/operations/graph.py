@@ -1,8 +1,8 @@
-"""A graph of operations whose order may change: tensors with bytes, and operations that read and make them.
+"""A graph of operations whose order may change: tensors with sizes in bytes, and operations that read and write them.
 
 The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`;
 docs/order.md describes its other fields. Operations and tensors are denoted by their positions. The operations are
-listed in the given order, which is a valid one.
+listed in the given order, which must be valid.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(validate_in_parts)]
 
 
 class Region(Value):
-    """A graph that an operation runs inside: a branch, of which one is run, a loop's body, or a call's.
+    """A graph that runs inside an operation: one of several branches, the body of a loop, or a called function.
 
-    `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. Those that are
-    resident inside are counted outside, for the whole operation. The others are made by the operation, or read by no
-    other one: the region counts them, and the operation's work is the region's peak without their bytes, below 0 where
-    not all of them are there at once.
+    `outer` pairs tensors of the region with the same tensors outside, as [inside, outside]. Tensors that are resident
+    inside are counted outside, for the whole operation. The others are created by the operation, or read by it alone,
+    and are counted by the region. The operation's `work` is the region's peak minus their bytes, which is below 0 if
+    they are not all alive at once.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -58,9 +58,9 @@ class Region(Value):
 
 
 class Alternative(Value):
-    """Another way to compute an operation: the bytes of `work` and the cost that replace those of the operation.
+    """Another way to compute an operation, with its own `work` in bytes and its own `cost`.
 
-    Without a `cost`, that is the operation's own.
+    Without a `cost`, the operation's cost applies.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -71,15 +71,15 @@ class Alternative(Value):
 
 
 class GraphOperation(Value):
-    """An operation: it reads tensors, makes tensors, and needs `work` bytes more while it runs.
+    """An operation: it reads tensors, writes tensors, and needs `work` further bytes while it runs.
 
-    `after` names operations that must run before it for another reason than a tensor. `may_overwrite` are pairs
-    [k, j]: output k may be written over input j, if no other operation needs that one any more. `regions` are what
-    happens inside, each in its order; `work` is enough for any of them. What else is known need not be: `kind` is a
-    canonical word for what it computes, `attributes` are how, and `in_shapes` and `out_shapes` are the shapes in which
-    it sees its tensors, where one of them is not the tensor's own. `cost` is what running it again costs, in any unit,
-    and `once` says that it must not run again: it draws random numbers, say. `alternatives` are other ways to compute
-    it.
+    `after` lists operations that must run earlier although no tensor connects them. `may_overwrite` has pairs [k, j]:
+    output k may be written over input j if no other operation needs that input any more. `regions` are graphs that run
+    inside the operation, each in a fixed order; `work` suffices for each of them. All further fields are optional:
+    `kind` is the canonical name of the computation, `attributes` are its parameters, and `in_shapes` and `out_shapes`
+    are the shapes in which it interprets its tensors, if these differ from the tensors' own shapes. `cost` is the cost
+    of running it again, in any unit. `once` forbids a second run, for example of an operation that draws random
+    numbers. `alternatives` are other ways to compute it.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -103,7 +103,7 @@ class GraphOperation(Value):
 
     @property
     def max_work(self) -> int:
-        """The work bytes of the operation or of that alternative which needs the most."""
+        """The maximum work in bytes over the operation and its alternatives."""
         return max((self.work, *(other.work for other in self.alternatives)))
 
 
@@ -112,13 +112,13 @@ know_fields("alternatives", Alternative)
 
 
 class OperationGraph(Value):
-    """Tensors by their bytes, and operations in the given order.
+    """Tensors by their sizes in bytes, and operations in the given order.
 
-    A tensor that no operation makes, or that `given` names, is alive from the start until its last reader has run. A
+    A tensor that no operation creates, or that `given` lists, is alive from the start until its last reader has run. A
     kept tensor is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An
-    operation that makes a tensor again changes it where it lies: its bytes count once, from the first operation that
-    makes it. Resident tensors, such as weights, lie apart: they are given, and no order counts them. `tensors` has
-    facts about each tensor, or is empty.
+    operation that writes an existing tensor changes it in place: its bytes count once, from the first operation that
+    writes it. Resident tensors, such as weights, are in another memory: they are given, and no order counts them.
+    `tensors` has facts about each tensor, or is empty.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -139,12 +139,14 @@ class OperationGraph(Value):
             raise_rules(*breaks[: MAX_SHOWN + 1])
         needed = sum(self.size) + max((row.max_work for row in self.ops), default=0)
         if needed > MAX_BYTES:
-            raise_rules((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
+            raise_rules(
+                (("size",), f"must be at most {MAX_BYTES} bytes in total, including the largest work, got {needed}")
+            )
         return self
 
     @cached_property
     def working_bytes(self) -> tuple[int, ...]:
-        """For each tensor, the bytes that count while it is alive: its size, or 0 if it is resident."""
+        """For each tensor, the bytes counted while it is alive: its size, or 0 if it is resident."""
         if not self.resident:
             return self.size
         apart = set(self.resident)
@@ -152,7 +154,7 @@ class OperationGraph(Value):
 
     @cached_property
     def initial_tensors(self) -> frozenset[int]:
-        """The given and resident tensors, which exist at the start even if operations make them again."""
+        """The given and resident tensors, which exist at the start even if operations write them later."""
         return frozenset((*self.given, *self.resident))
 
     @cached_property
@@ -162,7 +164,7 @@ class OperationGraph(Value):
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the first operation that makes it; None for a given or resident tensor."""
+        """For each tensor, the first operation that writes it; None for a given or resident tensor."""
         made: list[int | None] = [None] * len(self.size)
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -172,7 +174,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors that it is the first to make, whose bytes it adds."""
+        """For each operation, the tensors that it is the first to write, and whose bytes it adds."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -181,7 +183,7 @@ class OperationGraph(Value):
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor, the operations that read it or make it again, in ascending order."""
+        """For each tensor, the operations that read it or write it again, in ascending order."""
         readers: list[list[int]] = [[] for _ in self.size]
         for position, row in enumerate(self.ops):
             for tensor in {*row.inputs, *row.outputs}.difference(self.new_tensors[position]):
@@ -190,9 +192,9 @@ class OperationGraph(Value):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the operations that must run before it, ascending, without all transitive ones.
+        """For each operation, the operations that must run earlier, ascending; not all transitive ones are listed.
 
-        An operation that makes a tensor again follows all earlier readers of the tensor in the given order.
+        An operation that writes a tensor again follows all readers of the tensor that precede it in the given order.
         """
         writer: list[int | None] = [None] * len(self.size)
         since: list[list[int]] = [[] for _ in self.size]
@@ -217,7 +219,10 @@ class OperationGraph(Value):
             for first, k in repeats(named):
                 yield (field, k), named_once(str(named[k]), f"{field}[{first}]")
         if self.tensors and len(self.tensors) != len(self.size):
-            yield ("tensors",), f"must be empty, or one for each of the {len(self.size)} sizes, got {len(self.tensors)}"
+            yield (
+                ("tensors",),
+                f"must be empty, or have one entry for each of the {len(self.size)} sizes, got {len(self.tensors)}",
+            )
 
     def _operation_breaks(self) -> Iterator[Break]:
         made: dict[int, int] = {}
@@ -240,7 +245,7 @@ class OperationGraph(Value):
                 }
                 least = -sum(self.size[tensor] for tensor in made_here) if row.regions else 0
                 if row.work < least:
-                    what = f"at least {least}, less what it makes," if row.regions else "at least 0"
+                    what = f"at least {least} (minus the bytes of its new outputs)," if row.regions else "at least 0"
                     yield (*where, "work"), f"must be {what}, got {row.work}"
             for first, k in repeats(row.outputs):
                 yield (*where, "out", k), named_once(str(row.outputs[k]), f"out[{first}]")
@@ -260,7 +265,7 @@ def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
 
 
 def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
-    """Yield the broken rules of rarely used fields: overwriting, regions, shapes and alternatives."""
+    """Yield the broken rules of the rarely used fields: overwriting, regions, shapes and alternatives."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
             if one >= len(tensors):
@@ -268,7 +273,10 @@ def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
     for field, name, tensors in (("in_shapes", "in", row.inputs), ("out_shapes", "out", row.outputs)):
         shapes: tuple[object, ...] = getattr(row, field)
         if shapes and len(shapes) != len(tensors):
-            yield (field,), f"must be empty, or one for each of the {len(tensors)} tensors of {name}, got {len(shapes)}"
+            yield (
+                (field,),
+                f"must be empty, or have one entry for each of the {len(tensors)} tensors of {name}, got {len(shapes)}",
+            )
     if row.alternatives and row.regions:
         yield ("alternatives",), f"must be empty for an operation with regions, got {len(row.alternatives)}"
     around = {*row.inputs, *row.outputs}
@@ -276,7 +284,7 @@ def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
         for j, (inside, outside) in enumerate(region.outer):
             where = ("regions", k, "outer", j)
             if inside >= len(region.graph.size):
-                yield where, f"must begin with one of the {len(region.graph.size)} tensors inside, got {inside}"
+                yield where, f"must begin with one of the {len(region.graph.size)} tensors of the region, got {inside}"
             if outside not in around:
                 yield where, f"must end with a tensor that the operation reads or makes, got {outside}"
 
@@ -295,6 +303,6 @@ def read_graph(data: bytes) -> OperationGraph:
 
 
 def write_graph(graph: OperationGraph) -> bytes:
-    """Return a graph's JSON bytes, with its format but without default values."""
+    """Return a graph's JSON bytes, with the format's name and without fields that have default values."""
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     return to_json({"format": FORMAT, **fields}) + b"\n"

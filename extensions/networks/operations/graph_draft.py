@@ -25,13 +25,13 @@ from memplan.extensions.networks.operations.statements import (
 from memplan.planner.errors import Location, OperationsError
 
 MAX_DEPTH = 100
-"""The deepest nesting of regions in a graph."""
+"""The maximum nesting depth of regions in a graph."""
 MAX_OPERATIONS = 1_000_000
-"""The most operations of a program; operations of a function count once for each call."""
+"""The maximum number of operations of a program; operations of a function count once for each call."""
 
 
 class DrawnProgram:
-    """The state that all graphs of one program share: facts, uses in functions, and graphs of called functions."""
+    """The state shared by all graphs of one program: facts, uses in functions, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
         self.operations, self.facts = operations, facts
@@ -41,12 +41,12 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the file's facts about a statement, None if they describe the operation that encloses it."""
+        """Return the file's facts about a statement, or None if they describe the enclosing operation."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: one, or adjacent ones with the same facts in the file."""
+        """Yield the statements of each operation: one, or several adjacent ones with the same facts in the file."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -65,8 +65,8 @@ class DrawnProgram:
 class GraphDraft:
     """A graph under construction from the statements of a body; `number` maps buffers to tensors.
 
-    Used buffers in `counted` count in this graph, and the others are resident. `given` buffers exist before the body,
-    `kept` ones are needed after it.
+    Used buffers in `counted` count in this graph; the other used buffers are resident. `given` buffers exist before the
+    body runs, `kept` buffers are needed after it.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor of a buffer, which is added if it is new."""
+        """Return the tensor of a buffer; a new tensor is added for a buffer without one."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph of all operations; raises OperationsError."""
+        """Return the graph; `state_of_calls` are the bytes of called functions' state. Raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -131,7 +131,7 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # A buffer that several branches use must be one tensor, even if nothing reads it later.
+            # A buffer that several branches use must stay one tensor of this graph, even if nothing reads it later.
             branches = [self._locate_statements(where, *block) for block in blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
@@ -187,7 +187,7 @@ class GraphDraft:
         return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
-        """Return the regions of an operation, and the largest of their peaks in bytes."""
+        """Return the regions of an operation, and the maximum of their peaks in bytes."""
         where, statement = group[0]
         if len(group) == 1 and isinstance(statement, Call):
             drawn = [self._region_of_call(statement)]
@@ -208,7 +208,7 @@ class GraphDraft:
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _given_and_kept(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return which of a region's counted buffers exist before it, and which are needed after it."""
+        """Return the counted buffers of a region that exist before it, and those needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
@@ -230,7 +230,7 @@ class GraphDraft:
         return Region(kind=kind, graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _region_of_call(self, call: Call) -> tuple[Region, int]:
-        """Return the region of a call and its peak; calls of one function share its graph."""
+        """Return the region of a call and its peak; all calls of one function share its graph."""
         function = self.program.operations.functions[call.call]
         if call.call not in self.program.called:
             self.program.depth += 1
@@ -269,7 +269,7 @@ class GraphDraft:
         return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
 
     def _viewed_shapes(self, statement: Operation) -> dict[str, Any]:
-        """Return the shapes in which an operation uses its tensors, if one differs from a tensor's own shape."""
+        """Return the shapes in which an operation uses its tensors, if any differs from the tensor's own shape."""
         fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]

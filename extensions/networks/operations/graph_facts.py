@@ -1,4 +1,4 @@
-"""Facts that a file states about the tensors and operations of a graph, and that no order depends on."""
+"""Facts in a file about the tensors and operations of a graph; the validity of an order does not depend on them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ OVERWRITING = frozenset(
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
     | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
-"""The kinds of operations whose output may overwrite an input, as each element is read before it is written."""
+"""The kinds of operations whose output may overwrite an input, since they read each element before writing it."""
 UPDATING = frozenset({"dynamic_update_slice"})
-"""The kinds of operations that copy their first input except for a part, so that they may overwrite it only."""
+"""The kinds of operations that copy their first input except for a part, so they may overwrite only that input."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
 
 
-def _attribute(value: object) -> object:
-    """Validate a value or list; a list of integers or numbers becomes a tuple."""
+def _validate_attribute(value: object) -> object:
     values = tuple_from_list(value)
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
@@ -42,8 +41,8 @@ def _attribute(value: object) -> object:
 
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
-    PlainValidator(_attribute),
-    PlainSerializer(lambda value: value),  # the serializer of the union would warn about lists
+    PlainValidator(_validate_attribute),
+    PlainSerializer(lambda value: value),  # pydantic's serializer of the union would warn about lists
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]
@@ -55,7 +54,7 @@ Attributes: TypeAlias = Mapping[Name, Attribute]
 
 
 def bits_of(dtype: str) -> int | None:
-    """Return the bits of an element of a type, including all lanes; 8 for a bool, None for an unknown type."""
+    """Return the bits of an element of a type with all lanes: 8 for a bool, None for an unknown type."""
     match = _DTYPE.fullmatch(dtype)
     if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
         return None
@@ -64,9 +63,9 @@ def bits_of(dtype: str) -> int | None:
 
 
 class Quantization(Value):
-    """The numbers that stored integers stand for: scale * (stored - zero point).
+    """The real numbers represented by stored integers: scale * (stored - zero point).
 
-    There is one scale and zero point for all of a tensor or, with `axis`, one for each index of that axis.
+    A tensor has one scale and zero point or, with `axis`, one for each index of that axis.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -77,9 +76,9 @@ class Quantization(Value):
 
 
 class TensorFacts(Value):
-    """The facts about a tensor: `name`, `shape`, `dtype`, `quantization` and `role`, each None where it is not known.
+    """The facts about a tensor: `name`, `shape`, `dtype`, `quantization` and `role`, each None if unknown.
 
-    A tensor's bytes may be more than its shape and type say, as importers round them up to an alignment.
+    A tensor's size may exceed the bytes of its shape and type, since importers round it up to an alignment.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -101,7 +100,7 @@ class TensorFacts(Value):
 
 @dataclass(frozen=True)
 class OperationFacts:
-    """Facts about an operation in a file, which may be several statements of a program.
+    """Facts about an operation in a file, which may correspond to several statements of a program.
 
     `source` is its location in the file, as positions in nested lists.
     """
@@ -116,7 +115,7 @@ class OperationFacts:
 class ProgramFacts:
     """Facts about a program: about the entry's buffers by id, and about statements by their location in the body.
 
-    Adjacent statements with equal facts are one operation of the file.
+    Adjacent statements with equal facts belong to the same operation of the file.
     """
 
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Variants of a graph: the same operations with other choices about weights, overwriting and alternatives."""
+"""Variants of a graph: the same operations with different choices for weights, overwriting and alternatives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
-    """Return a validated copy of a graph with other fields; raises OperationsError."""
+    """Return a validated copy of a graph in which the given fields are replaced; raises OperationsError."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 
 
 def count_resident(graph: OperationGraph) -> OperationGraph:
-    """Return a graph that counts resident tensors, as for weights that are copied to the planned memory."""
+    """Return a graph that counts the bytes of resident tensors, for weights that are copied to the planned memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
@@ -28,8 +28,8 @@ def count_resident(graph: OperationGraph) -> OperationGraph:
 def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
     """Return a graph in which element-wise operations may overwrite an input, and updates their first input.
 
-    Output and input must have the same bytes and, where known, the same shape and element size. Whatever runs the
-    operations must support this. Tensors in `spared` are kept to the end.
+    Output and input must have the same size in bytes and, if known, the same shape and element size. The runtime of the
+    operations must support this. Tensors in `spared` are never overwritten, and are kept to the end.
     """
     apart = {*graph.resident, *graph.kept, *spared}
     ops = tuple(
@@ -42,7 +42,7 @@ def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Op
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
-    """Return the tensor of a name, with or without its function, or of a number; raises OptionError."""
+    """Return the number of the only tensor with this name or number; raises OptionError for none or several."""
     named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
     named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
     number = name.removeprefix("tensor_")
@@ -55,14 +55,16 @@ def tensor_named(graph: OperationGraph, name: str) -> int:
 
 
 def choose_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
-    """Return the graph with each operation fixed to one way: 0 is the operation itself, k its alternative k.
+    """Return the graph with each operation fixed to one alternative: 0 is the operation itself, k its alternative k.
 
-    Raises OperationsError for ways that operations do not have.
+    Raises OperationsError for an alternative that an operation does not have.
     """
     if len(ways) != len(graph.ops) or any(
         not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
     ):
-        raise OperationsError("alternatives: must name a way of each operation, from 0 to the number of its others")
+        raise OperationsError(
+            "alternatives: must choose from 0 (the operation itself) to the number of alternatives for each operation"
+        )
     return replace_fields(graph, ops=tuple(_choose_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
 
 
@@ -75,13 +77,13 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield the (output, input) pairs that an operation may overwrite: those it states, and those of its kind."""
+    """Yield the (output, input) pairs that an operation may overwrite: those it lists, and those its kind implies."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # If an operation reads an input twice, e.g. as a broadcast view, it may read it after overwriting it.
+        # Exclude operations that read an input twice, e.g. as a broadcast view: they may read overwritten elements.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
         if is_free and _comparable_form(graph, tensor) == _comparable_form(graph, made):
             yield 0, j

@@ -1,4 +1,4 @@
-"""Programs in the wire format `operations`: functions of ordered statements, from which lifetimes follow."""
+"""Programs in the wire format `operations`: functions of ordered statements, which determine the buffers' lifetimes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNa
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""The most buffers named by a function's statements, and the most in a tuple, as nested tuples grow exponentially."""
+"""The maximum buffers named in a function, and in one tuple, as nested tuples grow exponentially."""
 
 
 class DeclaredBuffer(WireValue):
-    """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and where it may live.
+    """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and its permitted pools.
 
     An alias is a view of another buffer. A persistent buffer keeps its content for as long as the program runs.
     """
@@ -64,9 +64,9 @@ class DeclaredBuffer(WireValue):
     @model_validator(mode="after")
     def _has_bytes(self) -> DeclaredBuffer:
         if self.size is not None and (self.dtype is not None or self.shape is not None):
-            raise_rules((("size",), "must not be given beside dtype and shape"), way=ONE_OF_THEM)
+            raise_rules((("size",), "must not be given together with dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
-            raise_rules((("size",), "is required where dtype and shape are not both given"))
+            raise_rules((("size",), "is required unless dtype and shape are both given"))
         if self.dtype is not None and bits_of(self.dtype) is None:
             raise_rules(
                 (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")
@@ -76,23 +76,23 @@ class DeclaredBuffer(WireValue):
         if self.alias_offset and self.alias_of is None:
             raise_rules((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.persistent:
-            rule = "must not be given beside alias_of: what the alias lies in says it"
+            rule = "must not be given together with alias_of: the aliased buffer determines it"
             raise_rules((("persistent",), rule), way=ONE_OF_THEM)
         return self
 
     @cached_property
     def bytes(self) -> int:
-        """The size in bytes; elements of less than a byte are packed, but a bool takes a byte."""
+        """The size in bytes. Elements smaller than a byte are packed, except bools, which take a byte each."""
         if self.size is not None:
             return self.size
         return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
 
 
 class Function(WireValue):
-    """A function: its buffers and its statements, in order. Params and results belong to the caller.
+    """A function: its buffers, and its statements in order. Params and results belong to the caller.
 
-    A tuple is a name for several buffers, or tuples before it: it stands for them among inputs, outputs and results,
-    and takes no bytes. `name[k]` is one of its buffers.
+    A tuple is a name for several buffers or earlier tuples. Among inputs, outputs and results it denotes all its
+    buffers, and it takes no bytes itself. `name[k]` denotes its buffer k.
     """
 
     params: Names = ()
@@ -108,7 +108,7 @@ class Function(WireValue):
             fields = self._fields
             names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
             if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
-                raise_rules((("body",), f"must name at most {_MOST_NAMES} buffers where tuples stand for theirs"))
+                raise_rules((("body",), f"must name at most {_MOST_NAMES} buffers once tuples are expanded"))
             for field, spread in (
                 ("results", tuple(dict.fromkeys(each for name in self.results for each in fields.get(name, (name,))))),
                 ("body", tuple(flatten_tuples(statement, fields) for statement in self.body)),
@@ -140,7 +140,7 @@ class Function(WireValue):
                         (("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it"))
                     )
             if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
-                raise_rules((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
+                raise_rules((("tuples", name), f"must have at most {_MOST_FIELDS} buffers"))
             fields[name] = spread = tuple(each for part in parts for each in fields[part])
             for k, each in enumerate(spread):
                 fields.setdefault(f"{name}[{k}]", (each,))
@@ -148,7 +148,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The buffers of the function itself, without parameters, results, constants and aliases."""
+        """The buffers that belong to the function itself, without parameters, results, constants and aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
@@ -165,7 +165,7 @@ class Function(WireValue):
             elif inside.alias_of is not None:
                 yield (
                     ("buffers", i, "alias_of"),
-                    f"must name a buffer that is no alias, got {excerpt(row.alias_of)}",
+                    f"must name a buffer that is not an alias, got {excerpt(row.alias_of)}",
                 )
             elif end > inside.bytes:
                 rule = f"must end inside {excerpt(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
@@ -193,14 +193,14 @@ class Function(WireValue):
                 elif field == "outputs" and name in constants:
                     yield (*where, field, k), f"must not be a constant, got {excerpt(name)}"
                 elif field not in ("inputs", "outputs") and name not in own:
-                    rule = "must be the function's own: no param, result, constant or alias"
+                    rule = "must belong to the function itself and not be a param, result, constant or alias"
                     yield (*where, field, k), f"{rule}, got {excerpt(name)}"
                 elif isinstance(statement, (Alloc, Free)) and self.declarations[name].persistent:
                     yield (*where, field, k), f"must not be persistent, got {excerpt(name)}"
 
 
 class Operations(WireValue):
-    """A program: functions, of which `entry` is run, and the pools that its buffers are to be placed in."""
+    """A program: its functions, of which `entry` runs first, and the pools for its buffers."""
 
     format: Literal["memplan-operations/1"] | None = None
     name: str | None = None
@@ -248,7 +248,7 @@ class Operations(WireValue):
         ):
             if len(formals) != len(actuals):
                 what = "params" if field == "inputs" else "results"
-                rule = f"must be as many as the {what} of {excerpt(call.call)} ({len(formals)}), got {len(actuals)}"
+                rule = f"must have as many as the {what} of {excerpt(call.call)} ({len(formals)}), got {len(actuals)}"
                 yield (*where, field), rule
             for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
                 wanted = callee.declarations[formal]
@@ -256,29 +256,29 @@ class Operations(WireValue):
                     rule = f"must be {excerpt(bindings[formal])}, as {excerpt(call.call)} returns that param"
                     yield (*where, field, k), f"{rule}, got {excerpt(actual)}"
                 elif wanted.alias_of is not None or wanted.persistent:
-                    rule = f"must not stand for an alias or a persistent buffer of {excerpt(call.call)}"
+                    rule = f"must not be bound to an alias or a persistent buffer of {excerpt(call.call)}"
                     yield (*where, field, k), f"{rule}, got {excerpt(formal)}"
                 elif actual in caller.declarations and caller.declarations[actual].bytes < wanted.bytes:
-                    rule = f"must have the bytes that {excerpt(call.call)} wants for {excerpt(formal)} ({wanted.bytes})"
+                    rule = f"must have the bytes that {excerpt(call.call)} needs for {excerpt(formal)} ({wanted.bytes})"
                     yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
     def _cycles(self) -> list[Break]:
-        """Return the broken rule of a cycle of calls, if there is one; calls must end for a plan."""
+        """Return the broken rule of a cycle of calls, if there is one; the calls of a planned program must end."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
             TopologicalSorter(called).prepare()
         except CycleError as error:
-            # The error lists callees before callers, and ends with the first function again.
+            # Reverse the error's list, which has callees before callers; it ends with its first function again.
             cycle: list[str] = error.args[1][:0:-1]
             first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
             names = [*cycle[first:], *cycle[: first + 1]]
             where = next(where for where, callee in self.calls(names[-2]) if callee == names[-1])
-            return [((*where, "call"), f"must not lead back to itself, got {' -> '.join(names)}")]
+            return [((*where, "call"), f"must not close a cycle of calls, got {' -> '.join(names)}")]
         return []
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """The functions that each function calls, with repetition; callees come before their callers."""
+        """The functions that each function calls, with repetition; callees are listed before their callers."""
         callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
         return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 

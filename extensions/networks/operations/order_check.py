@@ -1,6 +1,6 @@
-"""Checks of an order and of a bound's state, computed from the graph alone.
+"""Checks of an order and of a lower bound's state, computed from the graph alone.
 
-This module shares no code with searches for orders and plans.
+This module shares no code with the searches for orders and plans.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 
 
 def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
-    """Return the bytes alive while each operation of an order runs; the order may be a prefix of a full one.
+    """Return the live bytes while each operation of an order runs; the order may be a prefix of a full one.
 
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
     position: dict[int, int] = {}
-    if order == range(len(graph.ops)):  # the given order was checked when the graph was validated
+    if order == range(len(graph.ops)):  # needs no check: validation of the graph checked its given order
         position = dict(enumerate(order))
     for k, operation in enumerate(order if not position else ()):
         if not 0 <= operation < len(graph.ops) or operation in position:
@@ -59,15 +59,15 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
 
 
 def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
-    """Return the bytes alive after exactly the operations in `done` have run, before the next one.
+    """Return the live bytes after exactly the operations in `done` have run, before the next one runs.
 
-    Raises OperationsError unless `done` is closed under predecessors, so that an order has this state.
+    Raises OperationsError unless `done` is closed under predecessors, so that some order reaches this state.
     """
     ran = set(done)
     for operation in sorted(ran):
         for earlier in graph.predecessors[operation]:
             if earlier not in ran:
-                raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
+                raise OperationsError(f"done: must contain operation {earlier}, a predecessor of {operation}")
     results = set(graph.kept)
     alive = 0
     for tensor, bytes_ in enumerate(graph.working_bytes):
@@ -79,22 +79,22 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
 
 
 def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -> int:
-    """Return the bytes alive while an operation runs after exactly the operations in `done`.
+    """Return the live bytes while an operation runs after exactly the operations in `done`.
 
-    Raises OperationsError unless `done` is closed under predecessors and contains those of the operation, but not the
-    operation itself.
+    Raises OperationsError unless `done` is closed under predecessors and contains the predecessors of the operation,
+    but not the operation itself.
     """
     for earlier in graph.predecessors[operation]:
         if earlier not in done:
-            raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
+            raise OperationsError(f"done: must contain operation {earlier}, a predecessor of {operation}")
     if operation in done:
-        raise OperationsError(f"done: must not hold operation {operation}, which runs after it")
+        raise OperationsError(f"done: must not contain operation {operation}, which runs next")
     made = sum(graph.working_bytes[tensor] for tensor in graph.new_tensors[operation])
     return bytes_after(graph, done) + made + graph.ops[operation].work - _bytes_saved(graph, operation, done)
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes that an operation reads and makes, plus its work: a lower bound on live bytes while it runs."""
+    """Return the bytes of an operation's inputs, outputs and work, a lower bound on live bytes while it runs."""
     row = graph.ops[operation]
     own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
@@ -106,7 +106,7 @@ def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) ->
 
 
 def moves_of(order: Sequence[int]) -> int:
-    """Return the least number of operations to move in the given order to get this order.
+    """Return the minimum number of operations that must be moved in the given order to obtain this order.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.
     """

@@ -1,8 +1,8 @@
 """The graph of a program's operations, for changing the order of its statements.
 
 Views are not operations: a reader of a view reads the viewed buffer. Branches, loops and calls are operations with
-regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes that
-`alloc` and `free` state are ignored.
+regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes of
+`alloc` and `free` are ignored.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from memplan.extensions.networks.operations.statements import (
 
 @dataclass(frozen=True)
 class ProgramGraph:
-    """A graph of operations, and the program from which it was made.
+    """A graph of operations, and the program from which it was derived.
 
-    `statements` has, for each operation, the positions of its statements in the entry's body (none for `given`, which
-    represents the caller); `buffers` has the ids of tensors.
+    `statements` has, for each operation, the positions of its statements in the entry's body; the operation `given`
+    represents the caller and has none. `buffers` has the ids of tensors.
     """
 
     graph: OperationGraph
@@ -60,7 +60,7 @@ class ProgramGraph:
 def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
     """Return the graph of a program; raises OperationsError for too many operations or too deep nesting.
 
-    Constants are resident. Persistent buffers are alive all the time, and count.
+    Constants are resident. Persistent buffers are alive and counted all the time.
     """
     entry = operations.functions[operations.entry]
     program = DrawnProgram(operations, facts or ProgramFacts())
@@ -70,7 +70,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     inputs, results = {*entry.params, *state}, {*entry.results, *state}
     draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
-        # An input that no operation reads is alive before the first operation, too.
+        # An operation that reads the unread inputs is added first, so that their bytes count at the start.
         groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
         draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):
@@ -81,9 +81,9 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def facts_of_names(operations: Operations) -> ProgramFacts:
-    """Return the facts that a program in JSON states: names and types of buffers, and operations that may overwrite.
+    """Return the facts in a program in JSON: names and types of buffers, and operations that may overwrite.
 
-    An operation may overwrite an input if its name is that of such a kind, such as `relu` or `add`.
+    An operation may overwrite an input if its name is one of these kinds, such as `relu` or `add`.
     """
     entry, kinds = operations.functions[operations.entry], OVERWRITING | UPDATING
     tensors = {row.id: TensorFacts(name=row.id, shape=row.shape, dtype=row.dtype) for row in entry.buffers}
@@ -96,7 +96,7 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
 
 
 def remove_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free` statements, which depend on the given order."""
+    """Return a program without `alloc` and `free` statements, which are valid for the given order only."""
     functions = {
         name: function.model_copy(update={"body": _body_without_scopes(function.body)})
         for name, function in operations.functions.items()

@@ -1,4 +1,4 @@
-"""The buffers that statements, including nested ones, read, write, or use as scratch."""
+"""The buffers that statements, including nested ones, read, write, or use as scratch memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memplan.extensions.networks.operations.statements import (
 from memplan.planner.errors import Location
 
 Placed = tuple[Location, Statement]
-"""A statement with its location."""
+"""A statement and its location in the program."""
 FirstAccess = tuple[bool, bool]
-"""For a buffer: whether it may be read before it is written, and whether it is written on every path."""
+"""Two facts about a buffer: whether it may be read before it is written, and whether every path writes it."""
 
 
 @dataclass
 class StatementUses:
-    """The buffers that statements use, in the order in which they are named; a view counts as its buffer."""
+    """The buffers that statements use, in the order of their first mention; a view counts as its buffer."""
 
     reads: dict[str, None] = field(default_factory=dict)
     writes: dict[str, None] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class StatementUses:
 
     @property
     def touched_buffers(self) -> dict[str, None]:
-        """All used buffers, whatever the kind of use."""
+        """All buffers that are read, written or used as scratch memory."""
         return {**self.reads, **self.writes, **self.scratch}
 
 
@@ -74,7 +74,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if a statement, or one nested in it, has effects."""
+        """Return True if one of the statements, or a statement nested in it, has effects."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
@@ -87,7 +87,7 @@ class FunctionUses:
         return self._first_access(function, body, buffer)[0]
 
     def state_of_calls(self) -> int:
-        """Return the bytes of the persistent buffers of all functions except the entry, counted for each call."""
+        """Return the bytes of the persistent buffers of all functions except the entry, once for each call."""
         times = dict.fromkeys(self.program.functions, 0)
         times[self.program.entry] = 1
         for name, callees in reversed(self.program.callees.items()):

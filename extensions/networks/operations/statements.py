@@ -1,6 +1,6 @@
 """The statements in a function's body, in the wire format `operations`.
 
-A statement's kind is the one field that only this kind has: `op`, `call`, `branches`, `loop`, `alloc` or `free`.
+The kind of a statement follows from its field `op`, `call`, `branches`, `loop`, `alloc` or `free`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(valid
 
 
 class Operation(WireValue):
-    """An operation: it reads its inputs, writes its outputs, and needs its temporaries and all of these to its end.
+    """An operation: it reads its inputs and writes its outputs; both, and its temporaries, are in use until it ends.
 
-    An output is written anew; what is changed in place, or written in part, is named as an input, too. A `body` says
-    what happens inside, one statement after the other; what only the body names is alive there for as long as it says.
-    One that `has_effects` stays behind those with effects before it, as it prints, draws random numbers, or reads or
-    changes what no buffer shows.
+    An output is overwritten completely. A buffer that is changed in place, or written in part, must be an input as
+    well. A `body` lists the statements that run inside the operation, one after another; buffers named only there are
+    alive only between their uses. An operation that `has_effects` stays in order with all others that have effects: it
+    prints, draws random numbers, or accesses state that is not in a buffer.
     """
 
     op: Name
@@ -38,7 +38,7 @@ class Operation(WireValue):
 
 
 class Call(WireValue):
-    """A call of a function: inputs stand for its params, outputs for its results, in order."""
+    """A call of a function: the inputs are bound to its params, and the outputs to its results, in order."""
 
     call: Name
     inputs: Names = ()
@@ -46,27 +46,27 @@ class Call(WireValue):
 
 
 class Branches(WireValue):
-    """Exactly one of the branches runs, after the inputs were read to choose it."""
+    """A choice: exactly one of the branches runs, after the inputs that determine the choice were read."""
 
     branches: Annotated[tuple[Body, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
     inputs: Names = ()
 
 
 class Repetition(WireValue):
-    """A body that runs `trips` times; without `trips`, any number of times, including none."""
+    """A loop whose body runs `trips` times; without `trips`, it runs any number of times, including zero."""
 
     loop: Body
     trips: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
 
 
 class Alloc(WireValue):
-    """The scope of these buffers begins."""
+    """A statement at which the scope of the named buffers begins."""
 
     alloc: SomeNames
 
 
 class Free(WireValue):
-    """The scope of these buffers ends."""
+    """A statement at which the scope of the named buffers ends."""
 
     free: SomeNames
 
@@ -82,7 +82,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 
 
 def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a statement as its kind, so that error messages mention this kind only."""
+    """Validate a statement as the kind that its fields determine, so that errors mention this kind only."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()
@@ -105,7 +105,7 @@ know_fields("body", *_KINDS.values())
 
 
 def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
-    """Return the lists of statements directly inside a statement, each with its location in it."""
+    """Return the statement lists directly inside a statement, each with its location in that statement."""
     if isinstance(statement, Operation):
         return [(("body",), statement.body)] if statement.body else []
     if isinstance(statement, Repetition):
@@ -116,7 +116,7 @@ def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]
 
 
 def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
-    """Yield the statements of a body, including nested ones, in program order, each with its location."""
+    """Yield the statements of a body with their locations, in program order and including nested statements."""
     stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
     while stack:
         item = next(stack[-1], None)
@@ -131,15 +131,15 @@ def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator
 
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
-    """Yield (field, index, name) for each buffer that a statement itself names."""
-    known = type(statement).model_fields  # getattr for a missing field would search for similar names
+    """Yield (field, index, name) for each buffer that a statement names itself, outside of nested statements."""
+    known = type(statement).model_fields  # checked first, as getattr of a missing field is slow
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name
 
 
 def flatten_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
-    """Return a statement in which tuples are replaced by their buffers, also in nested statements."""
+    """Return a copy of a statement in which tuples are replaced by their buffers, also in nested statements."""
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
         for field in ("inputs", "outputs")

@@ -1,1 +1,1 @@
-"""The question `order`: the order of operations with the least peak, without and with recomputation."""
+"""The question `order`: it finds the order of operations with the least peak, with or without recomputation."""

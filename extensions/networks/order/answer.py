@@ -1,4 +1,4 @@
-"""The answer of the question `order`, for searches, printed lines, pages and JSON."""
+"""The answer of the question `order`, with its forms for printed lines, pages and JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Graph = Annotated[
     SkipJsonSchema[OperationGraph | None],
     WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
 ]
-"""A graph in an answer; a validated one is not validated again."""
+"""A graph in an answer. A graph that was already validated is not validated again."""
 _SHOWN = 8
-"""The most offloaded tensors that the table lists."""
+"""The maximum number of offloaded tensors that the printed table lists."""
 
 
 @dataclass(frozen=True)
 class StateWitness:
-    """The bound is the bytes alive after exactly `done` has run: every order has that state."""
+    """A witness of the lower bound: the live bytes after exactly the operations in `done`, a state of every order."""
 
     done: tuple[int, ...]
     kind: Literal["state"] = "state"
@@ -37,7 +37,7 @@ class StateWitness:
 
 @dataclass(frozen=True)
 class CutWitness:
-    """The bound is the bytes alive while `operation` runs after exactly `done`; no state where it can run has fewer."""
+    """The lower bound: live bytes while `operation` runs after exactly `done`, the minimum over all its states."""
 
     operation: int
     done: tuple[int, ...]
@@ -46,7 +46,7 @@ class CutWitness:
 
 @dataclass(frozen=True)
 class NeedWitness:
-    """The bound is the bytes that `operation` reads, makes and works on: all are alive while it runs."""
+    """A witness of the lower bound: the bytes that `operation` reads, writes and works on, all alive while it runs."""
 
     operation: int
     kind: Literal["need"] = "need"
@@ -54,7 +54,7 @@ class NeedWitness:
 
 @dataclass(frozen=True)
 class ExhaustionWitness:
-    """The bound is one more than `budget`: a complete search in this direction found no order within it."""
+    """A witness of the lower bound, `budget` + 1: a complete search found no order with a peak within `budget`."""
 
     budget: int
     direction: Literal["forward", "backward"]
@@ -66,7 +66,7 @@ Witness = StateWitness | NeedWitness | CutWitness | ExhaustionWitness
 
 
 class BoundCertificate(Answer):
-    """The text that proves a bound without memplan, its length and hash; or the reason why there is none."""
+    """The certificate of a bound, checkable without memplan, its length and hash; or the reason why it is absent."""
 
     format: str | None = None
     bytes: int | None = None
@@ -76,7 +76,7 @@ class BoundCertificate(Answer):
 
 
 class TimedStep(Answer):
-    """A run of operation `what`, or tensor `what` that is sent or fetched, from `start` on, in units of cost."""
+    """A step in time: operation `what` runs, or tensor `what` is sent or fetched, from `start` on, in units of cost."""
 
     kind: Literal["run", "send", "fetch"]
     what: int
@@ -86,11 +86,11 @@ class TimedStep(Answer):
 class RecomputedPoint(Answer):
     """A program in which the operations in `clones` run more than once; `order` lists all runs.
 
-    `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
-    No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once, and what must
-    be away while `bound_operation` runs proves it, where one does. A reader takes what was made last. Where a link is
-    used, `steps` has all in time, the extra cost what is waited for, and the bound on the peak is that of any program.
-    `placed` has the plan, `planned` where that was asked for.
+    `peak` is the peak of the plan, `live_peak` the maximum of the live bytes. `lower_bound` holds for these clones in
+    any order. Every such peak costs at least `extra_cost_lower_bound` more than one run of each operation. If a single
+    operation proves this by the tensors that must be absent while it runs, it is `bound_operation`. Each reader uses
+    the value that was computed last. With a link, `steps` has the times of all runs and transfers, the extra cost is
+    the waiting time, and the bound holds for all programs. `placed` has the plan, `planned` if requested.
     """
 
     peak: int
@@ -110,11 +110,11 @@ class RecomputedPoint(Answer):
 class Recomputed(Answer):
     """Programs with falling peaks and rising costs; the last point is the answer. Sizes are in bytes.
 
-    The first point has no clones, and none is worse than another in both. Where the time was too short for any plan,
-    there are no points: the order of the answer is all there is. `cost` is that of running every operation once,
-    `is_within` says if the last point is within the limit. No program within the limit costs less than
-    `extra_cost_lower_bound` more; `has_none` says that there is none, which is proved. Where one operation proves
-    either, by what must be away while it runs, it is `bound_operation`.
+    The first point has no clones, and no point is dominated in peak and cost. If the time was too short for any plan,
+    there are no points, and the answer has only an order. `cost` is the cost of running every operation once.
+    `is_within` is True if the last point meets the limit. Every program within the limit has an extra cost of at least
+    `extra_cost_lower_bound`; `has_none` means that no such program exists, which is proved. If a single operation
+    proves either by the tensors that must be absent while it runs, it is `bound_operation`.
     """
 
     extra_cost: int
@@ -126,7 +126,7 @@ class Recomputed(Answer):
     points: tuple[RecomputedPoint, ...]
 
     def lines(self) -> Iterator[str]:
-        """Yield the points as rows of a table."""
+        """Yield the points as the rows of a printed table."""
         first = self.points[0]
         yield f"cost         {self.cost:>20,}"
         columns = f"{'extra cost':>20}  {'of all':>8}  {'at least':>20}  {'clones':>8}"
@@ -153,13 +153,12 @@ class Recomputed(Answer):
 class OrderAnswer(AnswerOfFile):
     """An order of operations, by position in the graph; sizes are in bytes, and `witness` proves the bound.
 
-    `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
-    operations, `written_over` pairs of an output and the input whose bytes it takes. `alternatives` are the ways in
-    which operations are computed: 0 for an operation's own, k for its k-th alternative. Where operations run again,
-    `recomputed` has the points, and the other fields are those of the last one, without witness and moves. `graph` is
-    the one that was given, `ordered` that with its regions in these orders and its operations in these ways, and
-    `placed` the plan of `ordered`, whose buffers are named as in `problem_of_order`; answers from elsewhere have none
-    of these.
+    `regions` has the changed orders inside operations, `sources` the positions of operations in a model's file, and
+    `written_over` pairs of an output and the input that it overwrites. `alternatives` has the chosen alternative of
+    each operation: 0 for the operation itself, k for its k-th alternative. If operations run again, `recomputed` has
+    the points, and the other fields describe the last one, without witness and moves. `graph` is the given graph,
+    `ordered` the graph with these region orders and alternatives, and `placed` the plan of `ordered`, whose buffers are
+    named as in `problem_of_order`. Answers from other machines lack these three.
     """
 
     name: str | None = None
@@ -199,7 +198,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer for an order of a graph, with the fields that follow from its peaks and plan."""
+        """Return the answer for an order of a graph, with the fields that follow from its peaks and its plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",
@@ -224,7 +223,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def answer_without_plan(self, within: int | None) -> Self:
-        """Return this order as the answer of a recomputation that found no planned program in time."""
+        """Return this order as the answer of a recomputation that planned no program in time."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

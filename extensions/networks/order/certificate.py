@@ -1,8 +1,8 @@
 """Certificates that no order of operations has a lower peak: by a state, a flow, or a complete search.
 
 While an operation runs, the set of finished operations contains its predecessors, and is closed under predecessors. The
-fewest live bytes over all such sets are a minimum cut, which a flow of the same value proves. `checkers/order.py`,
-which is independent of memplan, checks the certificate.
+minimum of the live bytes over all such sets is a minimum cut, which a flow of the same value proves.
+`checkers/order.py`, which is independent of memplan, checks the certificate.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from memplan.solvers.search.meanwhile import polling_flag
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
 _CHECKER: Any = checker
-"""The checker has no type annotations, as it also runs without memplan."""
+"""The checker, without type annotations, since it also runs without memplan."""
 
 
 def certify_order(
     graph: OperationGraph, answer: OrderAnswer, *, time_limit_s: float = TIME_LIMIT_S
 ) -> BoundCertificate:
-    """Return a proof, independent of memplan, that no order of a graph has a peak below the answer's bound.
+    """Return a certificate, checkable without memplan, that no order of a graph has a peak below the answer's bound.
 
-    There is no proof if a complete search takes longer than the limit or more than 10 MB, if overwriting outputs make a
-    cut larger than a flow can show, or if the operations have regions, whose orders it does not cover. `reason` then
-    says so.
+    The certificate is absent, with a `reason`, if a complete search exceeds the time limit or 10 MB, if overwriting
+    outputs make the cut larger than a flow can prove, or if the operations have regions, whose orders it does not
+    cover.
     """
     witness, least = answer.witness, answer.lower_bound
     assert witness is not None
@@ -68,7 +68,7 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate with these lines if the checker accepts it, else the reason why not."""
+    """Return the certificate with these lines if the checker accepts it, else the reason for its rejection."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -79,7 +79,7 @@ def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) ->
 
 
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
-    """Return a maximum flow from earlier to later operations, one line per arc; None if the time is over.
+    """Return a maximum flow from earlier to later operations, one line for each arc; None if the time is over.
 
     The nodes are operations, tensors, and a sink for all operations that cannot have run.
     """
@@ -93,7 +93,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     price[sink] = ENDLESS
     for tensor, size in enumerate(graph.working_bytes):
         maker, node = graph.maker[tensor], n + tensor
-        # A tensor that is made after the operation is not alive while it runs.
+        # A tensor that is written only after the operation is skipped, as it is not alive while the operation runs.
         if size == 0 or (maker is not None and where[maker] == sink):
             continue
         if maker is None or maker in before:
@@ -122,7 +122,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
 
 
 def _forced_neighbours(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return the operations that must run before an operation in every order, and all that must run after it."""
+    """Return the predecessors of an operation and its successors, both transitively."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

@@ -29,7 +29,7 @@ Goal = Literal["alive", "placed"]
 
 
 def _parse_share(value: object) -> object:
-    """Return the share in a text such as 10%; numbers are returned unchanged."""
+    """Return the fraction in a text such as 10%; numbers are returned unchanged."""
     if not isinstance(value, str):
         return value
     percent = percentage(value)
@@ -42,7 +42,7 @@ Part = Annotated[float, BeforeValidator(_parse_share), Field(ge=0, allow_inf_nan
 
 
 def _parse_limit(value: object) -> object:
-    """Return the bytes in a text such as 64KiB; a share such as 80%, and numbers, are returned unchanged."""
+    """Return the bytes in a text such as 64KiB; numbers and shares such as 80% are returned unchanged."""
     if not isinstance(value, str):
         return value
     if not value.endswith("%"):
@@ -75,12 +75,12 @@ class GraphOptions(SearchOptions):
     )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph with these options applied: counted weights, and in-place operations."""
+        """Return the graph with these options applied: counted weights and in-place operations."""
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
             if not any(row.may_overwrite for row in found.ops):
-                rule = "must be given where an operation may write over an input, and none may here"
+                rule = "must be given only if an operation may write over an input, and none may here"
                 raise OptionError.from_rule("in_place", rule, way="leave it out")
             return found
         refuse_spare(self.spare)
@@ -88,7 +88,7 @@ class GraphOptions(SearchOptions):
 
 
 class OrderOptions(GraphOptions):
-    """Options of an order; `within`, `extra_cost`, `link` and `points` are for `recompute` alone."""
+    """Options of the question `order`; `within`, `extra_cost`, `link` and `points` require `recompute`."""
 
     goal: Goal = Field(
         "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
@@ -137,17 +137,17 @@ class OrderOptions(GraphOptions):
 
     @property
     def limit(self) -> int | None:
-        """The limit of the peak in bytes, None if there is none."""
+        """The limit of the peak in bytes, or None."""
         assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
         return self.within
 
     def resolve_limit(self, given_peak: int) -> OrderOptions:
-        """Return the options with a limit that is a share of the given peak converted to bytes."""
+        """Return the options with a limit in bytes; a limit that is a share is multiplied by the given peak."""
         share = share_of(self.within) if isinstance(self.within, str) else None
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
-    """Return the graph in a file without alignment, which the search applies, so that sizes are not rounded twice."""
+    """Return the graph in a file with unaligned sizes: the search applies the alignment, so sizes are rounded once."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

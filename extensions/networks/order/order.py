@@ -1,4 +1,4 @@
-"""The question `order`: the order of operations with the least peak, with recomputation on request."""
+"""The question `order`: it finds the order of operations with the least peak, with recomputation on request."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.questions.question import ChartView, Control, Question
 from memplan.solvers.search.control import ignore_report
 
 _CERTIFICATE_SHARE = 0.25
-"""The share of the time that is reserved for a requested certificate."""
+"""The fraction of the time that is reserved for a requested certificate."""
 _AFTER = 1.5
-"""The time reserved for the steps after a search, as a multiple of the time that the given order took."""
+"""The time reserved for the steps after a search, as a multiple of the time spent on the given order."""
 _SHOWN = 8
-"""The most operations that are listed with their chosen alternatives."""
+"""The maximum number of operations that are listed with their chosen alternatives."""
 _PROOFS = {
     "state": "a state that every order has",
     "need": "what one operation needs",
@@ -54,12 +54,12 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     note, began = running.note or ignore_report, running.deadline.passed_s
     given = answer_for_given_order(asked)
     options = options.resolve_limit(given.peak)
-    # The given order is an answer for even the shortest time limit.
+    # The given order is reported first, so that even the shortest time limit yields an answer.
     first_answer = given.answer_without_plan(options.limit) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
-    # The steps after the search do not check the time limit; they take a few times as long as the given order.
+    # Reserve time for the steps after the search, as they do not check the time limit.
     running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         found: OrderAnswer = search("recompute")(asked, options, running)
@@ -105,7 +105,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
 
 
 def _refutation(values: InputValues, found: OrderAnswer) -> str | None:
-    """Return the reason why an answer contradicts its graph, None if it does not."""
+    """Return the reason why an answer from another machine contradicts the graph, or None if it is consistent."""
     graph: OperationGraph = values["options"].variant(values["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
         try:

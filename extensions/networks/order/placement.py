@@ -24,17 +24,17 @@ from memplan.solvers.search.control import Control
 
 Pose = Callable[[Sequence[int]], Problem]
 _ORDER_SHARE = 0.8
-"""The share of the time for the search of orders, which ends earlier with a proof."""
+"""The fraction of the time for the search for orders, which ends earlier once optimality is proved."""
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
-"""The seconds for a first plan of each order, and the share of the remaining time for better plans of the best."""
+"""The seconds for the first plan of each order, and the fraction of the remaining time for better plans of the best."""
 _LEAST_S = 3.0
-"""The least time for plans, in seconds, if live bytes choose the order; it is at least as long as ordering took."""
+"""The minimum time for plans in seconds if live bytes determine the order; plans get at least its search time."""
 _SHORTEST_S = 0.02
 _WITH_NEAREST, _ONE = 2, 1
 _PLANNED_PER_S = 50_000
-"""A lower bound on the number of operations that are planned per second."""
+"""A lower bound on the number of operations planned per second."""
 _SEEDS, _LONG = 8, 2
-"""The number of random orders to plan (half if live bytes are the goal), and of orders to plan for longer."""
+"""The number of random orders to plan (half of it if live bytes are the goal), and of orders to plan for longer."""
 
 
 def order_and_place(
@@ -48,11 +48,11 @@ def order_and_place(
     """Find an order and a plan for it with the least peak; independent code checks both.
 
     Regions are ordered first, for at most half of the time, and the graph with these orders is planned. With the goal
-    `alive`, the order has the least live peak, and of such orders one with the least peak of its plan. With `placed`,
-    the peak of the plan alone counts: plans are made until the limit, also for orders with slightly more live bytes. Of
-    equal orders, the one with the fewest moves from the given order is preferred. `on_order` is called with the best
-    order before plans are made. Raises OperationsError for an alignment below 1, and InvalidPlanError for an order that
-    a check rejects.
+    `alive`, the order has the least live peak and, among such orders, the least peak of its plan. With `placed`, only
+    the peak of the plan counts: plans are computed until the limit, also for orders with slightly more live bytes.
+    Among equal orders, the fewest moves from the given order are preferred. `on_order` receives the best order before
+    plans are computed. Raises OperationsError for an alignment below 1, and InvalidPlanError for an order that a check
+    rejects.
     """
     inside = order_regions(graph, control)
 
@@ -74,7 +74,7 @@ def order_and_pose(
     limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
-        # Orders with more live bytes are no answers for this goal, so plans only choose among equal orders.
+        # This goal needs little time for plans: they only choose among orders with equal live peaks.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
@@ -84,7 +84,7 @@ def order_and_pose(
     order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
-    # If the search of orders ends early with a proof, its remaining time is used for the plans.
+    # If the search for orders ends early with a proof, the plans get its remaining time.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -106,10 +106,10 @@ class _PlannedOrder(NamedTuple):
 
 @dataclass(eq=False)
 class PlannedOrders:
-    """The orders that were planned, and their best plan; `own` is the order that the search found.
+    """The orders that were planned, with their plans; `own` is the order that the search found.
 
-    `rest_s` is a deterministic search's remaining time in seconds, `least` the best plan's peak; `enough` ends the
-    search.
+    `rest_s` is the remaining time of a deterministic search in seconds, and `least` the best plan's peak. The search
+    ends at a peak of at most `enough`.
     """
 
     graph: OperationGraph
@@ -131,14 +131,14 @@ class PlannedOrders:
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The order that the search found is more often easy to plan than nearby or random ones.
+        # The search's own order is planned before random ones, as it more often has a plan without gaps.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= max(self.peak, self.enough) or self._is_over):
-                self._improve(planned)
+                self._improve_plan(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
-        # The search's order has a plan without gaps, but the nearest order has none in short time: try the next ones.
+        # Try further nearby orders if the search's own order has a plan without gaps, but the nearest order does not.
         for order in preferred[1:] if self.least <= self.peak < near else ():
             if self._is_over or ((peak := self._plan_briefly(order)) is not None and peak <= self.peak):
                 break
@@ -152,7 +152,7 @@ class PlannedOrders:
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
-        """Return True if there is no time left to plan a large graph `plans` times."""
+        """Return True if the remaining time is too short to plan a large graph `plans` times."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
@@ -161,14 +161,14 @@ class PlannedOrders:
         return self.left.is_over or self._remaining_s <= 0
 
     def _plan_each(self, orders: Iterable[tuple[int, ...]]) -> None:
-        """Plan orders, at least one, until a plan needs only the live bytes."""
+        """Plan orders, at least the first one, until a plan needs only the live bytes."""
         for order in orders:
             if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly and return its peak; None if it was planned before or cannot improve on the best."""
+        """Plan an order briefly and return its peak, or None if it was planned before or cannot improve on the best."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
@@ -179,17 +179,16 @@ class PlannedOrders:
             self.least = min(self.least, plan.peak)
         return plan.peak
 
-    def _improve(self, planned: _PlannedOrder) -> None:
-        """Plan an order again with more time, and keep the better plan."""
+    def _improve_plan(self, planned: _PlannedOrder) -> None:
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
             self.least = min(self.least, plan.peak)
 
     def _solve_within(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
-        """Return a plan made within a time limit; without a `start`, by greedy orders and local search only.
+        """Return a plan computed within a time limit; without a `start`, by greedy orders and local search only.
 
-        The first plan is made even if the search is cancelled.
+        The first plan is computed even if the search is cancelled.
         """
         limit_s = max(limit_s, _SHORTEST_S)
         self.rest_s -= limit_s
@@ -203,7 +202,7 @@ class PlannedOrders:
         )
 
     def _random_orders(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield other orders with the least live peak and, if plans are the goal, some with slightly more."""
+        """Yield random orders with the least live peak and, if plans are the goal, some with slightly more."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0

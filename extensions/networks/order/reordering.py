@@ -1,4 +1,4 @@
-"""Files and programs with their operations in a better order, and the resulting problems."""
+"""Files and programs with reordered operations, and the resulting problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memplan.solvers.search.control import Control
 class ReorderedFile:
     """The answer for a better order of a file's operations, with its plan, and the reordered program, if any.
 
-    `warnings` has the findings of the model's reader.
+    `warnings` has the findings from reading the model.
     """
 
     answer: OrderAnswer
@@ -37,7 +37,7 @@ class ReorderedFile:
     warnings: tuple[Finding, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer's fields and, if the file has a program, its reordered operations."""
+        """Return the answer's fields and, if the file contains a program, its reordered operations."""
         facts = self.answer.model_dump()
         if self.operations is not None:
             facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
@@ -53,24 +53,24 @@ class ReorderedFile:
 def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> ReorderedFile:
     """Reorder the operations of a model, a program or a graph, so that its plan needs fewer bytes.
 
-    Raises FormatError and OperationsError for a broken file, and OptionError for a file without operations.
+    Raises FormatError and OperationsError for an invalid file, and OptionError for a file without operations.
     """
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
         if not isinstance(imported, ImportedProgram):
-            raise OptionError("order: best must be given for a file that has operations, got one that has lifetimes")
+            raise OptionError("order: best must be given for a file with operations, got a file with lifetimes only")
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _json_fields(data)
     if "ops" in fields:
         return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
-        rule = "order: best must be given for a model, operations or a graph of them"
-        raise OptionError(f"{rule}, got a file that has no operations", way="leave it out")
+        rule = "order: best must be given for a model, a program or a graph of operations"
+        raise OptionError(f"{rule}, got a file without operations", way="leave it out")
     return reorder_program(read_operations_field(fields), control)
 
 
 def _json_fields(data: bytes) -> dict[str, Any]:
-    """Return the object in a JSON file, an empty one for another file."""
+    """Return the object in a JSON file, or an empty one for any other file."""
     try:
         value = memplan_json.parse(data)
     except FormatError:
@@ -86,8 +86,8 @@ def reorder_program(
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
 
     Buffers are then alive from their first to their last use, regardless of `alloc` and `free`. Branches, loops and
-    called functions keep their inner order, and operations with effects keep theirs. No operation overwrites an input,
-    since a program does not state where it may. Raises OperationsError for a program without a graph.
+    called functions keep their inner order, and operations with effects stay in order. No operation overwrites an
+    input, since a program does not state where that is allowed. Raises OperationsError for a program without a graph.
     """
     drawn = program_graph(remove_scopes(operations), facts)
 

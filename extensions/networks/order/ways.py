@@ -1,4 +1,4 @@
-"""Alternatives of operations: orders are found with the least work of each, then the cheapest that fit are chosen.
+"""Alternatives of operations: orders are found with the least work, then the cheapest fitting alternatives are chosen.
 
 An operation's workspace counts only while it runs, so no order has a lower peak with other alternatives.
 """
@@ -22,16 +22,16 @@ Ways = tuple[int, ...]
 
 
 def ways_of_least_work(graph: OperationGraph) -> Ways:
-    """Return, for each operation, the way with the least work; of equal ones, the cheapest."""
+    """Return, for each operation, the alternative with the least work; among equal ones, the cheapest."""
     return _cheapest_ways(graph, [min(work for work, _ in row) for row in _work_and_cost(graph)])
 
 
 def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer with each operation in the cheapest way that does not raise a peak.
+    """Return the answer with the cheapest alternative of each operation that does not raise a peak.
 
-    `found` is the best order with operations in `ways`, which have the least work.
+    `found` is the best order with the alternatives `ways`, which have the least work.
     """
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
@@ -51,7 +51,7 @@ def choose_cheapest_ways(
 
 
 def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return (work, cost) of all ways of each operation; the first one is the operation itself."""
+    """Return (work, cost) of each operation's alternatives; the first pair is the operation itself."""
     costs = costs_of(graph)
     return [
         [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
@@ -60,7 +60,7 @@ def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return, for each operation, the cheapest way whose work is within its room; of equal costs, the least work."""
+    """Return each operation's cheapest alternative whose work fits in its room; ties go to the least work."""
     ways = []
     for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

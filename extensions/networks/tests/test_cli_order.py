@@ -21,7 +21,7 @@ GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
 RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 
 
-def test_order_warns_of_two_operations_that_make_one_tensor(tmp_path: Path, capfd: Captured) -> None:
+def test_order_warns_about_two_operations_that_write_the_same_tensor(tmp_path: Path, capfd: Captured) -> None:
     graph = tmp_path / "graph.json"
     graph.write_text('{"size": [4, 4], "ops": [{"out": [0]}, {"out": [0, 1], "name": "b"}]}')
     assert main(["order", str(graph), "--format", "peak"]) == 0
@@ -73,7 +73,7 @@ def test_order_accepts_a_program_only_with_a_tentative_order(tmp_path: Path, cap
     program = {"functions": {"main": {"buffers": buffers, "body": body}}}
     path.write_text(json.dumps(program))
     assert main(["order", str(path)]) == 2
-    assert "order: must be tentative where another one is asked for, got final" in capfd.readouterr().err
+    assert "order: must be tentative, so that operations may be reordered, got final" in capfd.readouterr().err
     path.write_text(json.dumps({**program, "order": "tentative"}))
     assert main(["order", str(path), "--deterministic", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
@@ -88,7 +88,7 @@ def test_order_refuses_to_write_models_from_the_answer_of_a_service(file: str, c
 
 
 def program() -> dict[str, Any]:
-    """Return a program that makes two large values before either is needed; the second can wait."""
+    """Return a program that computes two large values before either is used, although the second could wait."""
     buffers = [{"id": name, "size": size} for name, size in (("x", 8), ("a", 64), ("b", 64), ("c", 4), ("d", 4))]
     body = [
         {"op": "grow", "inputs": ["x"], "outputs": ["a"]},

@@ -1,1 +1,1 @@
-"""Offload: tensors may be sent to another memory over a link and fetched again, besides being kept or recomputed."""
+"""Offload: tensors may be sent over a link to another memory and fetched again, besides being kept or recomputed."""

@@ -1,8 +1,8 @@
-"""Lower bounds on the time of programs with a link, by the bytes that must be away during one operation.
+"""Lower bounds on the time of programs with a link, by the bytes that must leave memory during one operation.
 
 While operation v runs for the first time, all its predecessors have run, and none of its successors. Of the tensors
-needed both before and after it, all bytes above the limit are away during that run: they are recomputed, which takes
-extra time, or they were sent before it and are fetched after it.
+needed both before and after it, all bytes above the limit are absent during that run: they are recomputed later, which
+takes extra time, or they are sent before it and fetched after it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memplan.extensions.recompute.offload.steps import LinkedGraph
 
 
 class _OperationMemory(NamedTuple):
-    """The bytes that one operation needs, and the tensors that may be away while it runs.
+    """The bytes that one operation needs, and the tensors that may be absent while it runs.
 
-    `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, the cheapest
-    first. `movable` is all bytes that may be away, `sendable` the bytes that can be sent, at most `per_unit` bytes per
-    unit of time. `before` and `behind` are the least times of operations before and after the run. `sent` is the time
-    before the first of these tensors can be sent, `fetched` the time after the fetch of the last one.
+    `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, cheapest first.
+    `movable` counts all bytes that may be absent, `sendable` the bytes that can be sent, at most `per_unit` bytes per
+    unit of time. `before` and `behind` are the minimum times of the operations before and after the run. `sent` is the
+    time before the first of these tensors can be sent, `fetched` the time needed after the last fetch.
     """
 
     needed: int
@@ -41,17 +41,17 @@ class _OperationMemory(NamedTuple):
 
 
 class LinkedBound:
-    """The lower bounds on time of a graph with a link, for any limit."""
+    """The lower bounds on the time of programs of a graph with a link, for any limit of the peak."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # The bytes at both ends are alive in any program.
+        # The bytes at the start and at the end are alive in every program.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return the least time of programs within a limit, minus one run of each operation; None if there are none."""
+        """Return a lower bound on the time beyond one run of each operation within a limit, or None."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -64,13 +64,13 @@ class LinkedBound:
         return most
 
     def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the least time, at least `known`, to remove `over` bytes during one operation; None if impossible."""
+        """Return the minimum time, at least `known`, to remove `over` bytes in one operation, or None."""
         if over > row.movable:
             return None
         if self._is_long_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # A time in which everything is recomputed, or sent before the run and fetched after it, is enough.
+        # Doubling ends, as a time in which everything is recomputed or transferred suffices.
         while not self._is_long_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:

@@ -15,15 +15,15 @@ from memplan.solvers.search.control import Control
 _ENDLESS = 2**60
 _MOST = 2**50
 MOST_STATES = 100_000
-"""The most states to enter, which takes about a second."""
+"""The maximum number of states visited, which takes about a second."""
 _STEPS = 64
-"""The most steps of a program, as a multiple of the number of operations."""
+"""The maximum number of steps of a program, as a multiple of the number of operations."""
 WORK_PER_STATE = 80_000
 
 
 @dataclass(frozen=True)
 class FastestProgram:
-    """The steps of a fastest program, None if none was found, and a lower bound on the time of all programs.
+    """The steps of a fastest program, or None, and a lower bound on the time of all programs.
 
     The bound is None if no program exists.
     """
@@ -33,7 +33,7 @@ class FastestProgram:
 
 
 def can_search(program: LinkedGraph) -> bool:
-    """Return True if all programs of a graph can be searched; overwriting and regions are not supported."""
+    """Return True if a graph is small enough to search all its programs, without overwriting and regions."""
     graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
     return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
@@ -42,7 +42,7 @@ def can_search(program: LinkedGraph) -> bool:
 def search_all(
     program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
 ) -> FastestProgram:
-    """Search for a program within a budget that takes the least time, at most `most`, up to a number of states."""
+    """Search for the fastest program in a budget that takes at most `most` time; visit up to `states` states."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))

@@ -1,4 +1,4 @@
-"""The frontier of time and peak with a link: each point is replayed, planned, and executed on its addresses."""
+"""The Pareto frontier of time and peak with a link: each point is replayed, planned, and executed on its addresses."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from memplan.solvers.search.control import Control
 WORK_PER_S = 400_000_000
 _SEARCH_SHARE = 0.6
 _WORK = 10_000_000
-"""The work of the first search from a sequence; each further search has twice as much."""
+"""The work units of the first search from a sequence of runs; each further search doubles them."""
 _CHANGES = 64
-"""The number of changes of a sequence tried with each search, each with an equal share of its work."""
+"""The number of changes of a sequence tried with each search; each change gets an equal share of its work."""
 _IDLE = 6
 """A sequence is abandoned after this many searches without an improvement."""
 _STATES_OF_A_POINT = 20_000
-"""The most states to search for each point if there is no limit."""
+"""The maximum number of states searched for each point if there is no limit."""
 _LOWER, _MARGIN = 6, 0.005
-"""The most lower limits to try if plans exceed the given one, and the margin that each of them adds."""
+"""The maximum number of lower limits to try if plans exceed the given limit, and the margin that each adds."""
 _SENT_S = 3e-4
-"""The least time per operation, in seconds, to try offloading: steps are written, planned and replayed."""
+"""The minimum time per operation, in seconds, for trying to offload: steps are written, planned and replayed."""
 _SEQUENCES = 32
-"""The approximate number of sequences found without a link that are tried."""
+"""The approximate number of sequences from the search without a link that are tried."""
 _IMPROVED = 4
 """The number of fastest sequences for which the search varies the offloaded tensors."""
 
@@ -54,9 +54,9 @@ def add_link_points(
     sequences: Sequence[Sequence[int]],
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer without a link, with the points that a link adds, and bounds for programs with and without it.
+    """Return the answer without a link, extended by the points that a link adds, and with bounds that hold for both.
 
-    The search starts from the points without a link, and from other sequences of runs.
+    The search starts from the points without a link, and from the given other sequences of runs.
     """
     recomputed = alone.recomputed
     if recomputed is None or not recomputed.points:
@@ -89,7 +89,7 @@ def add_link_points(
 
 
 class _Try(NamedTuple):
-    """A sequence of runs, and the tensors that are offloaded while it runs."""
+    """A sequence of runs, and the choice of tensors that are offloaded while it runs."""
 
     runs: Runs
     chosen: TransferChoice
@@ -118,25 +118,25 @@ class _Search:
         self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # An operation with regions is one run with one workspace, and is not repeated.
+        # Represent an operation with regions as a single run with one workspace, which is not repeated.
         roomy = add_region_room(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
-        # Without a limit, there are many points, each with little time.
+        # Search fewer states without a limit, as each of the many points has little time.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
 
     @cached_property
     def sequences(self) -> list[Runs]:
-        """The sequences of runs from which the search starts, the cheapest first."""
+        """The sequences of runs from which the search starts, in ascending order of cost."""
         timed = sorted((sum(self.program.costs[v] for v in order), order) for order in self.orders)
         rows = [order for time, order in timed if time <= MOST_TIME]
         return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:
-        """Return the points, with and without transfers, that no other one dominates."""
+        """Return the points, with and without transfers, that no other point dominates."""
         within, points = self.options.limit, list(self.known)
         is_late = not self.control.counts_work and self.control.remaining_s < _SENT_S * len(self.graph.ops)
         if within is not None:
@@ -147,14 +147,14 @@ class _Search:
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._points_by_limits(sorted(limits, reverse=True))
         rows = drop_dominated(points, self.options, self.most)
-        # The checker of bounds by one operation does not support links.
+        # Omit the operation that proves a bound, as its checker does not support links.
         return [
             row.model_copy(update={"extra_cost_lower_bound": self.time_bound(row.peak) or 0, "bound_operation": None})
             for row in rows
         ]
 
     def time_bound(self, limit: int | None) -> int | None:
-        """Return a lower bound on the extra time of programs within a limit, None if no program is within it."""
+        """Return a lower bound on the extra time of programs within a limit, or None if no program is within it."""
         if limit is None:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
@@ -165,7 +165,7 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; if their plans exceed it, return points of programs with lower peaks."""
+        """Return points within a limit; if plans exceed it, programs with lower live peaks are planned too."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # With counted work, each search gets half the work of the previous one.
@@ -180,9 +180,9 @@ class _Search:
         return points
 
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return the points of falling limits."""
+        """Return the points of programs within each of the falling limits."""
         found = []
-        # Limits from the whole range come first, in case the time is short.
+        # Visit limits from the whole range first, in case the time is short.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]
         for k, limit in enumerate(limits):
             if k and self.control.is_over:
@@ -204,7 +204,7 @@ class _Search:
         return points
 
     def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the fastest steps within a limit, None unless they are faster than the best known program."""
+        """Return the fastest steps within a limit, or None if they are not faster than the best known program."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
         goal = self.time_bound(limit)
@@ -228,21 +228,21 @@ class _Search:
         return best
 
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
-        """Return a choice of offloaded tensors for each sequence that is faster than the best, the fastest first."""
+        """Return a choice of offloaded tensors for each sequence that may beat the best one, fastest first."""
         tries = list[_Try]()
-        # The sequence without clones is first, followed by those nearest to the limit.
+        # Try the sequence without clones first, then the sequences closest to the limit.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Try(runs, chosen))
-                    # From now on, sequences that take longer even without transfers are skipped.
+                    # Lower `least`, so that sequences that take longer even without transfers are skipped.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
     def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Return the fastest choice after repeated searches, over fewer choices and with more work each time."""
+        """Return the fastest choice after repeated searches, each over fewer choices and with more work."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
@@ -255,7 +255,7 @@ class _Search:
         return tries[0] if tries else None
 
     def _change_choice(self, best: _Try, effort: Effort, control: Control) -> _Try:
-        """Return the best choice after random changes: a fetched tensor is recomputed, or a clone is removed."""
+        """Return the best choice after random changes, each of which recomputes a fetched tensor or removes a clone."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
             if control.is_over or best.time <= effort.goal:
@@ -281,6 +281,6 @@ class _Search:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
-        # A tensor recomputed while it is being sent has two copies, but states count one.
+        # Replay the steps, since states count one copy of a tensor that is recomputed while it is being sent.
         is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

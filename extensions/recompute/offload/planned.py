@@ -1,4 +1,4 @@
-"""Points of programs with a link: their steps are replayed, planned, and executed on their addresses."""
+"""Points of programs with a link: their steps are replayed, planned, and executed on the plan's addresses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
 _PLAN_S = 0.25
-"""The least time for a plan, in seconds."""
+"""The minimum time limit for a plan, in seconds."""
 
 
 def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
-    """Return the point of steps, which are replayed, planned and executed; no program has a peak below `floor`."""
+    """Return the point of steps, which are replayed, planned and executed; `floor` is a lower bound on all peaks."""
     found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
     placed = _plan_copies(program, steps, found, control)

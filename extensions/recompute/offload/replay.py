@@ -1,8 +1,8 @@
 """The replay of a program with a link, which validates its steps and measures its time and its bytes.
 
-It shares no code with the search for such programs. A copy of a tensor exists from the start of the run that makes it,
+It shares no code with the search for such programs. A copy of a tensor exists from the start of the run that writes it,
 or of its fetch, until the last run that reads it and its send have ended. A run reads the copy that was ready last.
-Bytes are counted at the start of each step, as they only fall between starts.
+Bytes are counted at the start of each step only, as they never rise in between.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memplan.planner.errors import OperationsError
 class Copy:
     """A copy of a tensor: its first step (-1 for inputs), the time at which it is `ready`, and its last use.
 
-    `last` is the last step that uses it, and `end` the time from which on no step uses it.
+    `last` is the last step that uses the copy, and `end` the time after which no step uses it.
     """
 
     tensor: int
@@ -32,7 +32,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The time, peak bytes and tensor copies of a program; `runs_until` has the last step during each run.
+    """The time, peak bytes and tensor copies of a program; `runs_until` has the last step that starts during each run.
 
     `alive[k]` has the first and the last step during which copy k exists.
     """
@@ -45,7 +45,7 @@ class ReplayResult:
 
 
 def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
-    """Replay steps in their order; raises OperationsError for the first step that is impossible."""
+    """Replay steps in their order; raises OperationsError for the first impossible step."""
     replay = _Replay(program, steps)
     for k, step in enumerate(steps):
         replay.take(k, step)
@@ -61,11 +61,11 @@ class _Replay:
             if maker is None and (self.graph.readers[t] or t in self.graph.kept)
         ]
         self.of_tensor: dict[int, list[Copy]] = {copy.tensor: [copy] for copy in self.copies}
-        self.apart: dict[int, int] = {}  # the time at which a sent tensor has arrived
+        self.apart: dict[int, int] = {}  # the arrival time of each sent tensor
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # By tensor, the operations that change it in place; by operation, those with it in `after`.
+        # `changed` maps tensors to operations that change them in place, `waiting` operations to later operations.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -77,7 +77,7 @@ class _Replay:
     def take(self, k: int, step: Step) -> None:
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
         if step.start < max(before, self.free[step.kind]):
-            raise OperationsError(f"{where}: must not start before what is in front of it, got {step.start}")
+            raise OperationsError(f"{where}: must not start before earlier steps allow it, got {step.start}")
         end = step.start + (self._run(where, k, step) if step.kind == "run" else self._transfer(where, k, step))
         self.free[step.kind] = end
         self.ends.append(end)
@@ -101,12 +101,12 @@ class _Replay:
             raise OperationsError(f"{where}: operation {v} must not run again")
         for others in (self.waiting.get(v, set()), *(self.changed.get(t, set()) for t in row.inputs)):
             if behind := self.ran & others:
-                raise OperationsError(f"{where}: operation {v} must not run again behind operation {min(behind)}")
+                raise OperationsError(f"{where}: operation {v} must not run again after operation {min(behind)}")
 
     def _transfer(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
-            raise OperationsError(f"{where}: tensor {t} must stay")
+            raise OperationsError(f"{where}: tensor {t} must not be sent or fetched")
         end = step.start + duration
         if step.kind == "send":
             self._extend_use(self._newest_copy(where, t, step.start), k, end)
@@ -141,7 +141,7 @@ class _Replay:
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # The bytes at the start and at the end, where no step begins, count as well.
+        # Include the bytes at the start and at the end, where no step begins.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -165,9 +165,9 @@ def check_on_addresses(
     offsets: Sequence[int],
     works: Mapping[int, int],
 ) -> None:
-    """Execute steps on the addresses of copies and workspaces; no value may be overwritten while a step needs it.
+    """Execute steps on the addresses of copies and workspaces.
 
-    Raises OperationsError for the first step whose bytes were overwritten.
+    Raises OperationsError for the first step that needs overwritten bytes.
     """
     graph, memory, there = program.graph, _Addresses(), dict[int, int]()
     for c, copy in enumerate(copies):
@@ -212,13 +212,13 @@ def check_on_addresses(
 
 
 class _Addresses:
-    """The values in memory by byte ranges; a value is removed once a part of it is overwritten."""
+    """The values in memory by byte ranges; a value is removed once any of its bytes is overwritten."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # by begins: the intact values, whose ranges do not overlap
+        self.copies: list[int] = []  # the intact values in the order of `begins`; their ranges are disjoint
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]
@@ -234,4 +234,4 @@ class _Addresses:
 
     def read(self, where: str, one: int) -> None:
         if one not in self.whole:
-            raise OperationsError(f"{where}: the bytes that it needs were written over")
+            raise OperationsError(f"{where}: must find the bytes that it needs intact, got overwritten bytes")

@@ -22,7 +22,7 @@ _LONGEST = 2**60
 
 
 class Step(NamedTuple):
-    """A run of operation `what`, or a transfer of tensor `what`, which begins at time `start`."""
+    """A run of operation `what`, or a transfer of tensor `what`, starting at time `start`."""
 
     kind: Kind
     what: int
@@ -38,20 +38,20 @@ class LinkedGraph(NamedTuple):
 
 
 def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> LinkedGraph:
-    """Return a graph with a link of `link` bytes per unit of cost; over a link of 0 bytes, no tensor is sent.
+    """Return a graph with a link of `link` bytes per unit of cost; a link of 0 sends no tensor.
 
-    A tensor cannot be sent if it is resident, empty or changed in place, as a copy would be useless or outdated; nor if
+    A tensor cannot be sent if it is resident, empty or changed in place, as a copy would be useless or outdated, nor if
     its transfer takes longer than any sum of costs.
     """
     stays = {t for t, size in enumerate(graph.working_bytes) if not size}
     for v, row in enumerate(graph.ops):
         stays.update(set(row.outputs).difference(graph.new_tensors[v]))
-    # The decimal value as written: 0.1 is exactly a tenth.
+    # Use the decimal value as written, so that 0.1 is exactly a tenth.
     speed = Fraction(repr(link))
     transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.working_bytes)]
     return LinkedGraph(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])
 
 
 def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:
-    """Return the operations in the order in which they run."""
+    """Return the operations of all runs, in execution order."""
     return tuple(step.what for step in steps if step.kind == "run")

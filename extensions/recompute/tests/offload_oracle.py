@@ -1,4 +1,4 @@
-"""An oracle for the least time of programs with a link, by a search of all states; shares no code with the product."""
+"""An oracle for the minimum time of programs with a link: a search of all states, without code of the product."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from math import ceil
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 State = tuple[int, int, int, tuple[tuple[int, int], ...]]
-"""The operations that have run, the tensors in memory and at the other end (all as bits), and the operation that runs,
-the tensors being sent and fetched: each by its number and its remaining time; -1 for nothing."""
+"""The operations that have run, the tensors in memory, the tensors at the other end (all bit sets), and the running
+operation, the sent tensor and the fetched tensor, each as (number, remaining time); the number is -1 for none."""
 _RUN, _SEND, _FETCH = range(3)
 
 
 def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: int) -> int | None:
-    """Return the least time of programs within a budget in bytes, None if no program is within it.
+    """Return the minimum time of programs within a budget in bytes, or None if no program is within it.
 
-    Steps begin when others end, as an earlier start never hurts. Only for graphs in which no tensor is made twice, and
-    without control edges.
+    Steps begin when others end, as an earlier start never hurts. Only graphs in which no tensor is written twice, and
+    without control edges, are supported.
     """
     size, kept = graph.size, sum(1 << t for t in set(graph.kept))
     given = sum(1 << t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in graph.kept))
@@ -57,7 +57,7 @@ def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: i
                     is_tight = True
                 else:
                     yield 0, (done, memory, apart, (*busy[:2], (t, duration)))
-        # Tensors are only dropped if another one does not fit in addition.
+        # Drop tensors only if some other tensor does not fit in addition.
         for t in range(len(size) if is_tight else 0):
             if memory & ~used & ~coming & 1 << t:
                 yield 0, (done, memory & ~(1 << t), apart, busy)

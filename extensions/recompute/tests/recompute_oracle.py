@@ -9,10 +9,10 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
-    """Return the least cost of repeated runs within a budget in bytes, None if no program is within it.
+    """Return the minimum cost of repeated runs within a budget in bytes, or None if no program is within it.
 
-    A state is the operations that have run and the tensors in memory, any of which may be dropped at any time. Only for
-    graphs in which no tensor is made twice, and without control edges.
+    A state is the set of operations that have run and the tensors in memory, any of which may be dropped at any time.
+    Only graphs in which no tensor is written twice, and without control edges, are supported.
     """
     n, size = len(graph.ops), graph.size
     given = frozenset(
@@ -46,9 +46,9 @@ def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> 
 
 
 def min_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
-    """Return the least peak of all sequences in which each operation runs once, and each clone once more.
+    """Return the minimum peak of all sequences in which each operation runs once, and each clone once more.
 
-    For graphs as in `min_extra_cost`.
+    The graphs supported are those of `min_extra_cost`.
     """
     size = graph.working_bytes
     given = frozenset(t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in graph.kept))

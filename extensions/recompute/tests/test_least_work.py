@@ -1,4 +1,4 @@
-"""The least cost of recomputation by states, stages, snapshots and answers, compared with a search of all programs."""
+"""The minimum cost of recomputation by states, stages, snapshots and answers equals a search of all programs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_checker_accepts_removal_bounds_and_refuses_bounds_above_the_least_cost(
             taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
             if least is None:
                 continue
-            # Wrong claims are refused: a cost above the least one, infeasibility, and a bound of another graph.
+            # The checker must refuse a cost above the minimum, a wrong infeasibility, and a bound of another graph.
             higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
             claims = [(text, budget, least + 1), (text, budget, None)]
             relaxed = min_extra_cost(higher, costs_of(higher), budget)
@@ -268,7 +268,7 @@ def test_order_recompute_claims_infeasibility_only_with_a_proof() -> None:
     assert answer.has_none
     assert not answer.is_within
     assert "no program is within the limit, which is proved" in "\n".join(answer.lines())
-    # A search that was cancelled at once proves nothing.
+    # A search that is cancelled at once must not claim infeasibility.
     cancelled = threading.Event()
     cancelled.set()
     early = answer_within(graph, 2375, Control(cancelled=cancelled))
@@ -279,7 +279,7 @@ def test_order_recompute_claims_infeasibility_only_with_a_proof() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_bound_recomputed_allows_overwriting_a_kept_input_that_is_recomputed() -> None:
+def test_bound_recomputed_lets_an_output_overwrite_a_kept_input_that_is_recomputed_later() -> None:
     # The second operation overwrites the output of the first one, which then runs again.
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
@@ -299,7 +299,7 @@ def _layered_graph() -> OperationGraph:
     return OperationGraph(size=graph.size, ops=ops)
 
 
-def test_a_program_of_lower_peak_is_planned_if_the_plan_of_the_cheapest_exceeds_the_limit() -> None:
+def test_order_recompute_plans_a_program_of_lower_peak_if_the_cheapest_plan_exceeds_the_limit() -> None:
     loose, tight = (answer_within(_layered_graph(), within) for within in (778, 758))
     assert loose.is_within
     assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost

@@ -1,4 +1,4 @@
-"""Programs with a link: comparison with a search of all programs, steps refused by the replay, and answers."""
+"""Programs with a link: comparison with a search of all programs, steps that the replay refuses, and answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,10 @@ def test_links_of_extreme_speeds_are_accepted() -> None:
 
 
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
-    "before": ([("run", 0, 0), ("run", 1, 8)], "steps[1]: must not start before what is in front of it, got 8"),
+    "before": (
+        [("run", 0, 0), ("run", 1, 8)],
+        "steps[1]: must not start before earlier steps allow it, got 8",
+    ),
     "order": ([("run", 1, 0)], "steps[0]: must run after operation 0"),
     "unsent": ([("run", 0, 0), ("fetch", 0, 9)], "steps[1]: tensor 0 must have been sent before it is fetched"),
     "sending": ([("run", 0, 0), ("send", 0, 9), ("fetch", 0, 12)], "steps[2]: tensor 0 must have been sent"),
@@ -128,7 +131,7 @@ def test_check_on_addresses_finds_bytes_overwritten_while_needed() -> None:
     apart = [200 * c for c in range(len(copies))]
     check_on_addresses(program, steps, copies, apart, {})
     sent, later = (next(c for c, copy in enumerate(copies) if copy.tensor == t) for t in (0, 1))
-    with pytest.raises(OperationsError, match="the bytes that it needs were written over"):
+    with pytest.raises(OperationsError, match="must find the bytes that it needs intact, got overwritten bytes"):
         check_on_addresses(
             program, steps, copies, [apart[sent] if c == later else at for c, at in enumerate(apart)], {}
         )

@@ -43,7 +43,7 @@ def recompute_answer(graph: OperationGraph, control: Control | None = None, **op
 
 
 def _graph_with_late_reader(distance: int) -> OperationGraph:
-    """Return a program whose first result is read directly and again at its end, `distance` operations later."""
+    """Return a graph whose first result is read at once, and again at the end, `distance` operations later."""
     ops = [{"out": [0], "cost": 2, "in": [distance + 1]}]
     ops += [{"in": [k], "out": [k + 1], "cost": 1} for k in range(distance)]
     ops.append({"in": [distance, 0], "out": [distance + 2], "cost": 1})
@@ -73,7 +73,7 @@ def test_a_peak_that_an_order_alone_reaches_needs_no_recomputation(n: int, width
     assert frontier.extra_cost == 0
 
 
-def test_a_cheap_large_tensor_is_recomputed() -> None:
+def test_a_large_tensor_with_a_cheap_operation_is_recomputed() -> None:
     graph = _graph_with_late_reader(4)
     frontier = recompute_answer(graph)
     _assert_sound(graph, frontier)
@@ -81,7 +81,7 @@ def test_a_cheap_large_tensor_is_recomputed() -> None:
 
 
 def test_bound_of_clones_allows_every_choice_of_clones_for_readers() -> None:
-    # In the order 0 1 2 3 0 1 4 5, operation 5 reads the second clone, and 10 bytes suffice.
+    # The bound must allow the order 0 1 2 3 0 1 4 5, in which operation 5 reads the second clone and 10 bytes suffice.
     rows: list[dict[str, Any]] = [
         {"out": [2]},
         {"in": [2], "out": [3]},
@@ -172,7 +172,7 @@ def test_a_peak_limit_is_met_at_low_cost_and_a_cost_limit_is_kept() -> None:
 
 
 def test_an_input_stays_after_its_last_use_for_operations_that_run_again() -> None:
-    # If no input were kept, a repeated run in a grid would repeat all earlier runs.
+    # In this grid, a repeated run would repeat all earlier runs unless inputs are kept.
     draw, width = random.Random(4), 6
     size, cost = ([draw.randint(1, 99) for _ in range(width * width)] for _ in range(2))
     inputs = [[k - 1] * (k % width > 0) + [k - width] * (k >= width) for k in range(width * width)]
@@ -218,7 +218,7 @@ def test_check_rewriting_refuses_programs_that_compute_other_values() -> None:
     form = clone_graph(graph, recompute_answer(graph).points[-1].order)
     every = range(len(form.runs))
     check_rewriting(graph, form.graph, form.runs, form.tensors, every)
-    with pytest.raises(OperationsError, match="must use what operation"):
+    with pytest.raises(OperationsError, match="must use exactly the tensors that operation"):
         check_rewriting(graph, form.graph, (1, *form.runs[1:]), form.tensors, every)
     everywhere_zero = ([0] * len(form.graph.size), [0] * len(form.graph.ops))
     with pytest.raises(OperationsError, match="must hold"):

@@ -1,9 +1,9 @@
 """Single operations in tiles of rows, columns and channels: all tilings in closed form, the best for each memory.
 
-The bytes over the link are a product for each operand. Together with the arithmetic they bound the time from below. The
-time itself is a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is computed only
-for tilings whose bound is below the time of all tilings that need no more memory. An operation that has no parts runs
-as a whole, or is a sum over stripes of its input.
+The bytes over the link are a product for each operand. Together with the arithmetic, they bound the time from below.
+The time itself is a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is computed
+only for tilings whose bound is below the time of all tilings that need no more memory. An operation that cannot be
+split runs as a whole, or is a sum over stripes of its input.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from memplan.extensions.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""For a tile size: the work and the length of each tile, the lengths of each operand, and True if these vary."""
+"""For a tile size: the work and length of each tile, the lengths of each operand, and whether its pieces differ."""
 MOST_SIDES = 128
-"""The most tile sizes tried along an axis; along a longer axis, only the least size for each number of tiles."""
+"""The maximum tile sizes along an axis; a longer axis gets only the smallest size for each number of tiles."""
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
-"""The loop orders, the outermost axis first: channels are the innermost or the outermost loop."""
+"""The loop orders, outermost axis first: channels are the innermost or the outermost loop."""
 TIE = 1e-9
-"""The weight of the other cost (time or traffic), which breaks ties between equal tilings."""
+"""The weight of the secondary cost (time or traffic), which breaks ties between equal tilings."""
 _ROUNDING = 1e-12
-"""The most that rounding changes a sum in another order, as a fraction of it."""
+"""The maximum relative change of a sum by rounding in another order."""
 
 
 class LayerFront(NamedTuple):
-    """The undominated tilings of an operation, by rising bytes and falling costs.
+    """The undominated tilings of an operation, by ascending bytes and descending costs.
 
     A row of `tiles` has the tile's rows, columns and channels, the loop order, and the alternative of the operation.
     """
@@ -48,12 +48,12 @@ class LayerFront(NamedTuple):
     tiles: Numbers
 
     def best_tiling(self, room: int) -> int:
-        """Return the position of the cheapest tiling within `room` bytes; -1 if none fits."""
+        """Return the position of the cheapest tiling within `room` bytes, or -1 if none fits."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
     @classmethod
     def join(cls, fronts: Sequence[LayerFront]) -> LayerFront:
-        """Return the undominated tilings over all alternatives; the k-th front is that of alternative k."""
+        """Return the undominated tilings over all alternatives; the k-th front belongs to alternative k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
         front = _undominated_positions(bytes_, cost)
@@ -64,7 +64,8 @@ class LayerFront(NamedTuple):
 class _Axis:
     """The tiles of an axis for each tile size: the number of tiles of each kind; the first tile is a separate kind.
 
-    `work`, `made` and the `factors` of operands are lengths of each kind; an operand `varies` if its piece changes.
+    `work`, `made` and the `factors` of operands are lengths for each kind of tile. `varies` is True for an operand
+    whose piece differs between tiles.
     """
 
     sizes: Numbers
@@ -80,12 +81,12 @@ class _Axis:
         return np.asarray((self.count * values).sum(axis=1))
 
     def max_over_tiles(self, values: Numbers) -> Numbers:
-        """Return the largest value over all tiles, for each tile size."""
+        """Return the maximum of a value over all tiles, for each tile size."""
         return np.asarray((values * (self.count > 0)).max(axis=1))
 
 
 def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
-    """Return the step of a tiled operation; of a whole one if it cannot be tiled."""
+    """Return the step of a tiled operation, or of a whole operation if it cannot be tiled."""
     rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
@@ -152,7 +153,7 @@ class LayerTilings:
                 tables.append((size, work, lengths[0], [[1] * len(spans), *lengths[1:]], varies))
             axes.append(_axis_table(tables))
         of, tables = max(1, out.channels), list[_Table]()
-        # Without bursts, the time of a tile is a convex function of its channels, so that equal parts are best.
+        # Try only equal parts without bursts, as the time of a tile is then a convex function of its channels.
         for size in tile_sizes(of) if self.target.link.burst > 1 else _even_sizes(of):
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
@@ -172,7 +173,7 @@ class LayerTilings:
     def _links(self) -> list[tuple[Link, list[int], bool]]:
         """Return each link with the operands that it loads, and True if it also stores the output.
 
-        Operand 0 are the constants; the others are the tensors that are read from slower memories.
+        Operand 0 is the constants; the others are the tensors that are read from slower memories.
         """
         row, first = self.graph.operations[self.v], self.target.link
         read = [-1 - self.v, *(read.tensor for read in row.reads if read.tensor not in self.fast)]
@@ -183,7 +184,7 @@ class LayerTilings:
         return links
 
     def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Return bytes, traffic, a lower bound of the time, and the loop order of each tiling, for both orders.
+        """Return bytes, traffic, a lower bound on the time, and the loop order of each tiling, for both orders.
 
         The last table is True for tilings that fit in the second of three memories.
         """
@@ -210,7 +211,7 @@ class LayerTilings:
                 traffic[k] = traffic[k] + total
                 bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
-            # In both orders an operand is loaded once, or in both more than once.
+            # The first order decides for both: an operand is loaded once in both orders, or more than once in both.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
@@ -222,7 +223,7 @@ class LayerTilings:
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return the bytes loaded of an operand and the number of loads, as outer loops repeat inner ones."""
+        """Return the loaded bytes of an operand and its number of loads, as outer loops repeat inner ones."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -239,14 +240,14 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return the times plus `added` of tilings by rising bytes; infinite for dominated tilings."""
+        """Return the times plus `added` of tilings in ascending order of bytes; infinite for dominated tilings."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
             wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
-            # The next tilings are those with the lowest bounds in each of several ranges of bytes.
+            # Next, evaluate the tilings with the lowest bounds in each of several ranges of bytes.
             ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
             leading = [
                 wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]
@@ -307,7 +308,7 @@ def whole_front(
     objective: Objective,
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
-    """Return the tilings of an operation without parts: it runs as a whole, or is a sum over stripes of its input."""
+    """Return the tilings of an unsplittable operation: it runs as a whole, or as a sum over stripes of its input."""
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
@@ -327,7 +328,7 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of the undominated pairs of bytes and cost, by rising bytes."""
+    """Return the positions of the undominated pairs of bytes and cost, in ascending order of bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
@@ -365,7 +366,7 @@ def tile_sizes(length: int) -> list[int]:
 
 
 def _even_sizes(length: int) -> list[int]:
-    """Return the least tile size for each number of tiles along an axis."""
+    """Return the smallest tile size for each number of tiles along an axis."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 

@@ -1,4 +1,4 @@
-"""The steps of a network in a fast memory, by dynamic programming over finished operations and kept tensors."""
+"""The steps of a network in a fast memory, by dynamic programming over finished operations and retained tensors."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from memplan.extensions.schedule.search.placement import homes, place_slots, sec
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16
-"""The most operations of a region."""
+"""The maximum number of operations of a region."""
 MOST_RANGES, A_RANGE = 800, 4
-"""The most ranges of operations whose regions are simulated, and the most regions of each range."""
+"""The maximum number of ranges of operations whose regions are simulated, and of regions of each range."""
 MOST_STATES = 64
-"""The most sets of kept tensors that are followed after each operation, the cheapest first."""
+"""The maximum number of sets of retained tensors that are followed after each operation, cheapest first."""
 PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
-"""For each pass, the most ranges simulated and sets followed; later passes find better schedules."""
+"""For each pass, the maximum numbers of ranges simulated and of sets followed; later passes find better schedules."""
 _STATES_FOR_HOMES = 4
 MOST_RETAINED = 3
 MOST_PLACED = 8
-"""The most attempts to find a schedule that can be placed, each in less memory."""
+"""The maximum number of attempts to find a schedule that can be placed, each in less memory."""
 _PLACE_S = 1.0
 
 
@@ -48,13 +48,13 @@ class NetworkRun(Run):
 
     @property
     def peak(self) -> int:
-        """The bytes of the fast memory that the slots use."""
+        """The number of bytes of the fast memory that the slots use."""
         return max((slot.offset + slot.size for slot in self.slots), default=0)
 
 
 @dataclass(frozen=True)
 class _SearchState:
-    """The least cost of reaching a set of resident tensors after an operation, its last step, and its predecessor."""
+    """The minimum cost of reaching a set of resident tensors after an operation, its last step, and its predecessor."""
 
     cost: float
     resident: frozenset[int]
@@ -64,9 +64,9 @@ class _SearchState:
 
 @dataclass
 class NetworkSearch:
-    """The search for the best steps of a network; `far` are the tensors and constants in the last of three memories.
+    """The search for the best steps of a network; `far` has the tensors and constants in the last of three memories.
 
-    Regions that were simulated, and tilings of operations, are kept from one call to the next.
+    Simulated regions, and tilings of operations, are cached between calls.
     """
 
     graph: AccessGraph
@@ -80,7 +80,7 @@ class NetworkSearch:
     _n_run: int = 0
 
     def min_memory(self) -> tuple[int, int]:
-        """Return the least fast memory in which each operation can run alone, and the operation that needs most.
+        """Return the minimum fast memory in which each operation can run alone, and the operation that needs most.
 
         All tensors are then in the slow memory.
         """
@@ -91,13 +91,13 @@ class NetworkSearch:
     def search_within(
         self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
     ) -> NetworkRun | None:
-        """Return the best schedule found in `capacity` bytes, verified and placed; None if time ends first.
+        """Return the best schedule found in `capacity` bytes, verified and placed; None if the time ends first.
 
         The capacity must be at least `min_memory`. At most `states` sets of tensors are followed after each operation.
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
-            # The last attempt retains no tensor for later steps, so that all slots that fit can be placed.
+            # Retain no tensor for later steps in the last attempt, so that all slots that fit can be placed.
             keeps = room >= least and attempt + 1 < MOST_PLACED
             steps = self._best_steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:
@@ -111,16 +111,16 @@ class NetworkSearch:
                 run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
                 return None if second is None else run
             room -= room // 16
-        raise InvalidPlanError("capacity: must leave places for all slots")
+        raise InvalidPlanError("capacity: must suffice to place all slots")
 
     def _place_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
-        """Return the slots of the second of three memories with their offsets; None if they do not fit."""
+        """Return the slots of the second of three memories with their offsets, or None if they do not fit."""
         if not self.target.has_three:
             return []
         return place_slots(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
 
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
-        """Choose the tensors and constants in the last of three memories; with two memories there is no choice."""
+        """Choose the tensors and constants in the last of three memories; with two memories, nothing is chosen."""
 
         def run(far: frozenset[int]) -> list[StepFigures]:
             self.far = far
@@ -134,9 +134,9 @@ class NetworkSearch:
             self.far = homes(self.graph, self.target, run, value, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
-        """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.
+        """Simulate regions of a cascade for up to `most` ranges of operations, most promising ranges first.
 
-        Regions that were simulated before stay.
+        Regions that were simulated before are kept.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)
@@ -154,9 +154,9 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield, for each range of operations, a few regions that fit, from the least work to the lowest peak.
+        """Yield, for each range of operations, a few fitting regions, from the least work to the lowest peak.
 
-        The ranges are ordered by falling savings.
+        The ranges are sorted by descending savings.
         """
         graph, options = self.graph, self._region_steps.options
         range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
@@ -174,7 +174,7 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, ordered for each first operation by the bytes that they save."""
+        """Return the ranges whose constants fit, ranked for each first operation by the bytes that they save."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -184,7 +184,7 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes that operations [first, end) transfer when run alone, and not as a region."""
+        """Return the bytes that a region of operations [first, end) saves: the tensors used only inside."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -192,7 +192,7 @@ class NetworkSearch:
     def _best_steps(
         self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]
     ) -> list[NetworkStep] | None:
-        """Return the cheapest steps within a capacity; None if time ends first or there are none.
+        """Return the cheapest steps within a capacity; None if the time ends first or there are none.
 
         A step may retain up to `retained` of its tensors in the fast memory; `most` sets of tensors are followed.
         """
@@ -210,7 +210,7 @@ class NetworkSearch:
                     stays = frozenset(t for t in state if graph.last_users[t] >= end)
                     for retained_after in self._retainable_sets(first, end, capacity - held, retained):
                         room = capacity - held - sum(map(self._bytes, retained_after))
-                        step = self._step_in(first, region, state, retained_after, room)
+                        step = self._step_within(first, region, state, retained_after, room)
                         after = stays | frozenset(retained_after)
                         if step is None:
                             continue
@@ -230,17 +230,17 @@ class NetworkSearch:
         return self.target.round_size(self.graph.tensors[tensor].bytes)
 
     def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
-        """Yield sets of up to `most` tensors that operations may keep in the fast memory, as later ones read them."""
+        """Yield sets of up to `most` tensors that operations may retain in the fast memory for later operations."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
         wanted = [t for t in sorted(made - outputs) if graph.last_users[t] >= end and self._bytes(t) <= room][:most]
         for size in range(len(wanted) + 1):
             yield from combinations(wanted, size)
 
-    def _step_in(
+    def _step_within(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step within `room` bytes, and the function that makes it; None if it does not fit."""
+        """Return the cost of a step within `room` bytes, and a function that returns it; None if it does not fit."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)

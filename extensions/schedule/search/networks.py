@@ -1,4 +1,4 @@
-"""Networks on a target: their operations, the best schedule, the front of peak, time and traffic, and bounds."""
+"""Networks on a target: their operations, the best schedule, the Pareto front of peak, time and traffic, and bounds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
-"""The fractions of the time that are over when steps end, with a front and without, and when a front ends."""
+"""The fractions of the time after which steps end (with a front, and without), and after which a front ends."""
 _LAST_PASS = 0.1
-"""The least fraction of the time that a pass has after its regions were simulated."""
+"""The minimum fraction of the time for a pass after its regions were simulated."""
 Axis = NDArray[np.bool_]
 """For each row or column of a tensor, True if it is needed."""
 FRONT_SIZES = 12
@@ -31,7 +31,7 @@ FRONT_SIZES = 12
 
 
 def network_of(graph: OperationGraph) -> AccessGraph:
-    """Return a network as the graph to be scheduled, with access maps, and with pads merged into convolutions."""
+    """Return a network as the graph to schedule, with access maps, and with pads merged into convolutions."""
     graph_given = split_apart(graph)
     access = merge_pads(access_graph(graph_given), graph_given)
     if not access.operations:
@@ -57,7 +57,9 @@ def schedule_network(
     A schedule of single operations is found first, and is reported as a preliminary answer.
     """
     if target.engine.rate is None:
-        raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
+        raise ProblemError(
+            "target.engine.rate: is required, as operations of a network have multiplications instead of times"
+        )
     access, given_s = network_of(graph), running.remaining_s
     goal: Objective = "latency" if objective == "peak" else objective
     search = NetworkSearch(access, target, goal)
@@ -93,7 +95,7 @@ def schedule_network(
             break
     if not network_runs:
         name = target.memories[1].name
-        raise ProblemError(f"capacity: {name} must hold the pieces on their way to {target.memories[0].name}")
+        raise ProblemError(f"capacity: {name} must have room for the pieces in transfer to {target.memories[0].name}")
     if wants_front:
         second: Objective = "traffic" if goal == "latency" else "latency"
         other = NetworkSearch(access, target, second, search.regions, search.far)
@@ -106,11 +108,11 @@ def schedule_network(
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:
-    """Return words about the operation that needs too much memory, and why it cannot be cut further."""
+    """Return text about the operation that needs too much memory, and the reason why it cannot be cut further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
-    return f"operation {graph.origin(v)} ({' '.join(filter(None, words))}) needs in its least tiles{why}"
+    return f"operation {graph.origin(v)} ({' '.join(filter(None, words))}) needs in its smallest tiles{why}"
 
 
 def network_answer(
@@ -142,7 +144,7 @@ def network_answer(
             for number, region in enumerate(regions)
         ),
     )
-    # A value that exceeds the bound only by rounding has no gap.
+    # Set the gap to 0 for a value that exceeds the bound only by rounding.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
@@ -164,7 +166,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the most columns, rows and channels in a step of a region's last operation; of a sum, those it reads."""
+    """Return the maximum columns, rows and channels in a step of a region's last operation; for a sum, of its input."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -184,7 +186,7 @@ def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return a lower bound for every schedule: needed data is made once, and needed inputs and constants move once."""
+    """Return a lower bound for every schedule: needed data is computed once, and inputs and constants move once."""
     work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -192,14 +194,14 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 
 def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
-    """Return the least arithmetic time and the fewest bytes that any schedule needs."""
+    """Return the minimum arithmetic time and the minimum transferred bytes of any schedule."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # nothing needs its output
+            continue  # skip an operation whose output nothing needs
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.choose_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)
@@ -220,7 +222,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return rows and columns for two readers: the union if they agree on one axis, else the larger need."""
+    """Return the rows and columns for two readers: the union if they agree on an axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

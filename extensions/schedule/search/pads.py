@@ -13,7 +13,7 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"})
-"""The kinds of operations that can pad their input with zeros."""
+"""The kinds of operations that can pad their input with zeros themselves."""
 
 
 def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
@@ -56,7 +56,7 @@ def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
 
 
 def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads the inputs of pads instead of their outputs."""
+    """Return an operation that reads the inputs of pads instead of the pads' outputs."""
     return replace(
         row,
         reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),

@@ -1,4 +1,4 @@
-"""The placement of a schedule: slots in the fast memory, planned and verified; and homes in the slower memories.
+"""The placement of a schedule: slots in the fast memory, planned and verified, and contents of the slower memories.
 
 A tensor in the second memory has an offset there as long as it is needed. A tensor in the last one passes through a
 slot of the second one, piece by piece, over both links.
@@ -25,13 +25,13 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 Row = tuple[Any, ...]
-"""A slot without its offset: its kind, tensor, size, first step, and the step after its last one."""
+"""A slot without its offset: its kind, tensor, size, first step, and end (the step after its last one)."""
 
 
 def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
     """Return the slots of the fast memory in all steps.
 
-    A retained tensor is alive in the step that makes it, and in the following steps in which it is resident.
+    A retained tensor is alive in the step that computes it, and in the following steps in which it is resident.
     """
     slots = []
     for i, step in enumerate(steps):
@@ -47,11 +47,11 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return all slots with offsets in a memory; None if no offsets are found; raises InvalidPlanError for a bad plan.
+    """Return all slots with offsets in a memory, or None if no offsets are found; raises InvalidPlanError for a bad
+    plan.
 
     If retained tensors are alive for two steps only, all slots fit if the live bytes do: retained tensors are placed at
-    the two ends of the memory in turns, and all others between. Tensors that stay longer may leave gaps that are too
-    small.
+    alternating ends of the memory, and all others between. Tensors that stay longer may leave gaps that are too small.
     """
     problem = _slot_problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -65,9 +65,9 @@ def place_slots(
 
 
 def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
-    """Return the violation in slots that another program chose; None if they are valid."""
+    """Return a violation in slots that another program chose, or None if they are valid."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
-        return "slots: must be those that the steps need"
+        return "slots: must be exactly the slots that the steps need"
     room = target.memories[memory]
     problem = _slot_problem([(slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots], room)
     offsets = np.array([slot.offset for slot in slots], np.int64)
@@ -86,14 +86,14 @@ def _slot_problem(rows: Sequence[Row], room: Memory) -> Problem:
 
 
 MOST_EXHAUSTED = 5
-"""The most tensors and constants of which all subsets are tried as contents of the last memory."""
+"""The maximum number of tensors and constants of which all subsets are tried as contents of the last memory."""
 _ROUNDS = 12
 Item = tuple[str, int]
-"""A tensor (`tensor`, t), or the constants of the operation that first makes it (`constants`, t)."""
+"""A tensor (`tensor`, t), or the constants of the operation that first writes it (`constants`, t)."""
 
 
 def items_of(graph: AccessGraph) -> dict[Item, int]:
-    """Return all tensors and constants that have a home, each with its number in `far`."""
+    """Return all tensors and constants that occupy a slower memory, each with its number in `far`."""
     items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
     for v, operation in enumerate(graph.operations):
         if operation.weights and operation.outputs:
@@ -107,7 +107,7 @@ def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures
     for i, step in enumerate(steps):
         for kind, tensor, is_far, _, _ in step.transfers:
             item = ("constants" if kind == "constants" else "tensor"), tensor
-            # A tensor that is loaded first has been in the memory from the beginning.
+            # A tensor whose first transfer is a load is in the memory from the beginning.
             first.setdefault(item, i if kind == "output" else 0)
             last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
             far |= {item} if is_far else set()
@@ -130,7 +130,7 @@ def homes(
 ) -> frozenset[int]:
     """Return the contents of the last memory such that the rest fits in the second one; `run` simulates a choice.
 
-    For a few tensors and constants, all choices are tried. Of more, those with the fewest moved bytes for their size
+    For a few tensors and constants, all choices are tried. For more, items with the fewest transferred bytes per size
     leave the second memory when it is fullest, and return if there is room.
     """
     numbers, room = items_of(graph), target.memories[1].capacity or 0
@@ -158,7 +158,7 @@ def homes(
 
 
 def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return the items that leave the second memory so that the rest fits, the least moved for their size first."""
+    """Return the items that leave the second memory so that the rest fits, fewest transferred bytes per size first."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _live_bytes(rest)

@@ -22,18 +22,18 @@ def example(name: str) -> Any:
     return json.loads((EXAMPLES / name).read_text())
 
 
-def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
+def test_a_target_requires_a_fast_memory_a_slow_one_and_a_link() -> None:
     fields = {**example("double_buffered.json"), "memories": [{"name": "fast"}, {"name": "slow"}], "links": []}
     with pytest.raises(ProblemError) as refused:
         Target.model_validate(fields)
     assert refused.value.sentences == (
-        "memories[0].capacity: is required, but for the last memory",
-        "links: must be one between neighbouring memories, 1, got 0",
+        "memories[0].capacity: is required for all but the last memory",
+        "links: must be one link between each two neighbouring memories, 1, got 0",
     )
 
 
 def test_schedule_refuses_a_problem_of_buffers() -> None:
-    with pytest.raises(ProblemError, match="got buffers, which say no operations and which `plan` takes"):
+    with pytest.raises(ProblemError, match="got buffers without operations, which `plan` can place"):
         QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
 
 
@@ -63,11 +63,11 @@ def test_a_network_whose_tensors_all_fit_transfers_each_input_weight_and_output_
 
 
 FORGED = [
-    ({"latency": 1.0}, "latency: must be what its steps say"),
-    ({"lower_bound": 10**9}, "lower_bound: must be what its steps say"),
-    ({"subgraphs": [[0], [1], [1]]}, "subgraphs: must be what its steps say"),
-    ({"regions": []}, "regions: must be such as steps have, zip() argument 2 is longer than argument 1"),
-    ({"tensors_to_retain": [[99]]}, "subgraphs[0]: must not retain tensor 99, which is not there"),
+    ({"latency": 1.0}, "latency: must equal the value recomputed from its steps"),
+    ({"lower_bound": 10**9}, "lower_bound: must equal the value recomputed from its steps"),
+    ({"subgraphs": [[0], [1], [1]]}, "subgraphs: must equal the value recomputed from its steps"),
+    ({"regions": []}, "regions: must be valid regions of steps, zip() argument 2 is longer than argument 1"),
+    ({"tensors_to_retain": [[99]]}, "subgraphs[0]: must not retain tensor 99, which is not in the fast memory"),
 ]
 
 
@@ -87,7 +87,7 @@ def test_a_schedule_from_another_program_is_simulated_again_and_checked(change: 
         ({"offset": 0}, "slots: buffers 0 and 1 share bytes [0, 192) of "),
         ({"offset": 8}, "slots: buffer 0: must have an address that its alignment divides"),
         ({"offset": -16}, "slots: buffer 0: must not start below its pool"),
-        ({"size": 16}, "slots: must be those that the steps need"),
+        ({"size": 16}, "slots: must be exactly the slots that the steps need"),
     ],
 )
 def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], sentence: str) -> None:
@@ -102,10 +102,10 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (None, "target: is required, as a network says nothing about the machine: examples/schedules has some"),
+        (None, "target: is required, as a network does not describe the machine: examples/schedules has some"),
         (
             "double_buffered.json",
-            "target.engine.rate: is required, as operations of a network have multiplications, no times",
+            "target.engine.rate: is required, as operations of a network have multiplications instead of times",
         ),
     ],
 )

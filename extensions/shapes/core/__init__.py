@@ -1,4 +1,4 @@
-"""The compiled search for orders of stacking."""
+"""The compiled search for stacking orders, in which each buffer is placed on earlier ones."""
 
 from pathlib import Path
 

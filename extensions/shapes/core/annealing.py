@@ -1,4 +1,4 @@
-"""The argument of annealing.cpp, which searches for one order that is good at several values of the symbols."""
+"""The argument of annealing.cpp, which searches for one stacking order that is good at several symbol values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memplan.solvers.core.tables import Rows
 class Stacking(NamedTuple):
     """The input of the search: `n` buffers at `k` values of the symbols.
 
-    Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. `order` becomes the best
-    order found in all moves. At first a move may worsen the result by `heat`; `random[0]` is the seed, which must not
-    be 0.
+    Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. `order` is replaced by
+    the best order found. `heat` is the initial temperature: the increase of the result that a move may cause.
+    `random[0]` is the seed, which must not be 0.
     """
 
     first: I64  # (n + 1,)

@@ -1,7 +1,7 @@
 """Proofs that, for all values, the least peak of some programs is within a ratio of the lower bound.
 
-If comparing polynomials gives no proof, the ranges of the symbols are halved into boxes, and in each box one program is
-proved.
+If comparing polynomials gives no proof, the ranges of the symbols are halved into boxes, and one program is proved in
+each box.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from memplan.extensions.shapes.symbols.tables import Box, sign_masks
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22
-"""The most entries in the table of live sets by sizes; further live sets are left out of the bound."""
+"""The maximum number of entries in the table of live sets by sizes; the bound omits further live sets."""
 _MOST_UNCOMPARED = 16
-"""The most polynomials of a bound that are compared pairwise once time is over."""
+"""The maximum number of polynomials of a bound that are compared pairwise after the time is over."""
 Found = Literal["proved", "refuted", "open"]
 
 
 def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
     """Return polynomials whose maximum is the lower bound: undominated sums of live sets, and ends of pinned buffers.
 
-    Once `is_over` returns True, fewer are returned, whose maximum is still a lower bound.
+    Once `is_over` returns True, fewer are returned; their maximum is still a lower bound.
     """
     form_of, most = (
         sized.form_of[sized.members],
         np.array([float(sized.space.magnitude_bound(row) or 0) for row in sized.forms]),
     )
-    # If there are too many live sets for a table, the ones with the most bytes are kept.
+    # If the table has no room for all live sets, keep those with the most bytes.
     largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
     row_of = np.full(sized.live_sets, -1)
     row_of[largest] = np.arange(sized.live_sets)
@@ -71,7 +71,7 @@ def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a proof; if `refuted`, at the value `at` the least peak is `ratio` times the bound."""
+    """The outcome of a proof; if it is `refuted`, the least peak at the value `at` is `ratio` times the bound."""
 
     found: Found
     by: str = ""
@@ -84,9 +84,9 @@ def prove_within(
 ) -> Verdict:
     """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
 
-    A peak is the maximum of its forms, and the bound the maximum of `loads`. `deadline` is a time of the monotonic
-    clock. If a symbol has no largest value, only one proof is tried: that every form of a peak is at most one form of
-    the bound.
+    A peak is the maximum of its forms (polynomials), and the bound the maximum of `loads`. `deadline` is a time of the
+    monotonic clock. If a symbol has no maximum, only one proof is tried: that every form of a peak is at most one form
+    of the bound.
     """
     if not peaks:
         return Verdict("open")
@@ -104,12 +104,12 @@ def prove_within(
 
 
 _ENDLESS = Fraction(2**62)
-"""The ratio of a peak to a bound of 0, above all ratios that proofs try."""
+"""The ratio of a peak to a bound of 0, which exceeds all ratios that proofs try."""
 MOST_PAIRS = 2**24
-"""The most numbers in the comparison of forms, 128 MB; 600 forms and 27 loads of T5's training need 200,000."""
+"""The maximum integers in the comparison of forms, 128 MB; T5's training with 600 forms needs 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
-"""For each program, the indices of the forms that are not yet proved in a box."""
+"""For each program, the indices of the forms (polynomials) that are not yet proved in a box."""
 
 
 class ProofByBoxes:
@@ -131,7 +131,7 @@ class ProofByBoxes:
             ]
 
     def refutation(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return values that break the ratio, and the ratio there; False if there are none.
+        """Return values that violate the ratio, and the ratio there; False if it is proved that none exist.
 
         Returns None if neither is known at `deadline`, a time of the monotonic clock.
         """
@@ -173,17 +173,17 @@ class ProofByBoxes:
         return all(not_negative(case, ends) for case in cases)
 
     def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the worst value that breaks the ratio, of all values of a box or of its corners and middles."""
+        """Return the worst value that violates the ratio, among all values of a box or its corners and midpoints."""
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
         symbols = self.sized.space.symbols
         columns = self.sized.space.fill_atoms({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
-        # Forms proved in the box are within the ratio there, so only the others are evaluated.
+        # Evaluate only forms that are not proved in the box, as the others are within the ratio there.
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
         load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
-        # If all sizes are 0, the bound is 0, but a pin may still be above it, which breaks every ratio.
+        # A bound of 0 violates every ratio if a pin is above it, which is possible even for sizes of 0.
         worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
         for at in np.argsort(-worst, kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS

@@ -10,16 +10,16 @@ from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, 
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
-"""The most polynomials of one offset; good orders have few, as their chains are live sets."""
+"""The maximum number of polynomials of one offset; good orders have few, as their chains are live sets."""
 Term = tuple[int, int]
 """The sum of an offset value and a size, given by their indices."""
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None if buffers below a pin are not proved to end below it for all values.
+    """Return the program of an order; None unless buffers below a pin are proved to end below it for all values.
 
-    Once `is_over` returns True, offsets get no polynomials, unless a pin needs them. Offsets with equal polynomials are
-    one value. A term is kept if one of its polynomials can be the largest.
+    Once `is_over` returns True, offsets get no polynomials, unless a pin needs them. Offsets with equal polynomials
+    share one value. A term is kept if one of its polynomials may be the maximum.
     """
     pins = dict(sized.pins)
     maker = _ProgramBuilder(sized, (lambda: False) if pins else is_over)
@@ -49,7 +49,7 @@ def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] =
 
 
 class _ProgramBuilder:
-    """A program under construction; each value has polynomials whose maximum it is, or None if they are too many."""
+    """A program under construction; each value has the polynomials whose maximum it is, or None for too many."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over
@@ -69,7 +69,7 @@ class _ProgramBuilder:
         return self.known[form_keys]
 
     def max_forms(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
-        """Return the polynomials of a maximum of terms, and the fewest terms that yield them all."""
+        """Return the polynomials of a maximum of terms, and a smallest set of terms that yields all of them."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}

@@ -1,4 +1,4 @@
-"""The search for orders: first-fit orders at some values, then plans for the values at which these are worst."""
+"""The search for orders: first-fit orders at some values, then plans for the values at which these orders are worst."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ CORNERS = 27
 NEAR = 16
 MOST_COVERED = 400
 SEARCHING = 0.75
-"""The share of the time for finding orders; the rest is for proofs."""
+"""The fraction of the time for finding orders; proofs get the rest."""
 CLOSE = Fraction(1, 2000)
-"""The least excess over the worst sample with which a refuting value is added to the sample."""
+"""The minimum excess over the worst sample for which a refuting value is added to the sample."""
 IDLE = 4
 """The number of rounds without progress, per kept order, after which the search ends."""
 PROVING = 0.25
-"""The share of the search time for proofs, whose refutations give new values."""
+"""The fraction of the search time for proofs, whose refutations yield new sample values."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
 """The ratios above the bound that proofs try, in ascending order."""
 PLANNING = 0.8
-"""The share of the time for plans and proofs; the rest is for verification."""
+"""The fraction of the time for plans and proofs; verification gets the rest."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProvedPrograms:
-    """Programs of a problem with their proof; at each value the program with the least peak is used.
+    """The programs of a problem with their proof; at each value, the program with the least peak applies.
 
-    `loads` are the polynomials whose maximum is the lower bound.
+    `loads` has the polynomials whose maximum is the lower bound.
     """
 
     sized: CompiledSizes
@@ -67,9 +67,9 @@ class ProvedPrograms:
 def search_programs(
     problem: SymbolicProblem, most: int, running: Control, note: Callable[[ProvedPrograms], object] = ignore_report
 ) -> ProvedPrograms:
-    """Search for at most `most` offset programs within a call's time; raises ProblemError for wrong sizes.
+    """Search for at most `most` offset programs within a call's time; raises ProblemError for invalid sizes.
 
-    `note` is called with the first program found, for which nothing is proved yet.
+    `note` receives the first program found, for which nothing is proved yet.
     """
     return _Search(compile_sizes(problem), most, running, time.monotonic() + PLANNING * running.remaining_s).result(
         note
@@ -107,7 +107,7 @@ class _Search:
         self._add_points(samples(sized.space, SAMPLES))
         if (order := order_for_any_sizes(sized)) is not None:
             self._add_order(order)
-            # With conflicts or views, buffers may conflict pairwise only, and the optimum may then exceed the bound.
+            # Prove optimality if there are explicit conflicts or views: the optimum may then exceed the bound.
             is_at_bound = not (sized.apart or sized.views) or self._prove_ratio([order], Fraction(0)).found == "proved"
             if is_at_bound:
                 return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
@@ -124,7 +124,7 @@ class _Search:
         return self._improve_orders()
 
     def _improve_orders(self) -> ProvedPrograms:
-        """Improve the worst of a few orders until they are proved optimal or time is over."""
+        """Improve the worst of a few orders until they are proved optimal or the time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
@@ -210,7 +210,7 @@ class _Search:
         self.bound = np.append(self.bound, bound)
 
     def _add_order(self, order: Order) -> Order:
-        """Add an order, adapted to pins, to the known ones; return it."""
+        """Adapt an order to the pins, add it to the known orders, and return it."""
         if self.sized.pins:
             order = keeping_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
@@ -220,7 +220,7 @@ class _Search:
         return order
 
     def _add_refuting_point(self, verdict: Verdict) -> bool:
-        """Add a refuting value and some near it to the sample; return False if it is known."""
+        """Add a refuting value and some near it to the sample; return False if the value is already known."""
         if verdict.at is None or verdict.at in self.points:
             return False
         near = [verdict.at]
@@ -238,9 +238,10 @@ class _Search:
         return ratios
 
     def _choose_orders(self) -> list[Order]:
-        """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
+        """Return a smallest set of at most `most` orders that is optimal on the sample, or within 0.02 % of the
+        optimum.
 
-        Orders whose peaks have closed forms are preferred, since nothing can be proved about others.
+        Orders whose peaks have closed forms are preferred, since nothing can be proved about the others.
         """
         while True:
             chosen = self._orders_with_forms()
@@ -249,7 +250,7 @@ class _Search:
                 return chosen
 
     def _orders_with_forms(self) -> list[Order]:
-        """Return the best orders, except those known to have too many closed forms."""
+        """Return the best orders, except orders known to have too many closed forms."""
         chosen = self._best_cover([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program_of(order).forms is None}
         return chosen
@@ -288,13 +289,13 @@ class _Search:
         return prove_within(self.sized, forms, self.loads, over, until)
 
     def _best_result(self) -> ProvedPrograms:
-        """Return the best orders on the sample, with the least ratio that can be proved for them.
+        """Return the best orders on the sample, with the smallest ratio that can be proved for them.
 
-        If nothing is proved for orders with closed forms, the best orders without closed forms are returned.
+        If nothing is proved for orders with closed forms, the best orders of all are returned.
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
-        # The smallest ratios take the longest to prove, so a slightly larger one is proved first.
+        # Prove a slightly larger ratio first, as the smallest ratios take the longest to prove.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
         while ratios and not self._is_late(self.deadline):
@@ -307,7 +308,7 @@ class _Search:
         return self._proved_result(chosen if proved else self._best_cover(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders about which something can be proved, if any are known, else the chosen ones."""
+        """Return orders about which something can be proved, if any are known, else the given orders."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen

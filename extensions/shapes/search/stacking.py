@@ -1,4 +1,4 @@
-"""Orders of stacking, which place each buffer on earlier ones, and orders that are optimal for any sizes.
+"""Stacking orders, which place each buffer on earlier ones, and orders that are optimal for any sizes.
 
 An order is optimal for any sizes if the conflict graph has a transitive orientation: then all buffers of a chain are
 alive together, so that each peak is the sum of a live set. The orientation is found by Golumbic's algorithm: direct one
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
 
 Order = tuple[int, ...]
-"""The positions of buffers in the order of placement."""
+"""A stacking order: the positions of buffers in the order of placement."""
 
 
 def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
@@ -49,7 +49,7 @@ def pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> 
 
 
 def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order with each pinned buffer before all buffers that may end above its offset."""
+    """Return an order in which each pinned buffer precedes all buffers that may end above its offset."""
     pinned = pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
@@ -72,7 +72,7 @@ def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -
 
 
 def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
-    """Return the order of a plan by ascending offset, ties by first live set and position."""
+    """Return the order of a plan by ascending offset; ties are broken by first live set and position."""
     first = np.append(sized.sets, 0)[sized.first[:-1]]
     return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
@@ -80,7 +80,7 @@ def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
 def first_fit(
     sized: CompiledSizes, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return first-fit offsets at one value: buffers by `ranks`, each in the lowest sufficient gap."""
+    """Return first-fit offsets at one value: buffers in the order of `ranks`, each in the lowest sufficient gap."""
     offsets = least.copy()
     is_placed = np.zeros(sized.count, bool)
     is_placed[[buffer for buffer, _ in sized.pins]] = True
@@ -98,12 +98,12 @@ def first_fit(
 
 
 MOST_STEPS = 20_000_000
-"""The most implications followed, about 10 s; graphs that need more count as having no orientation."""
+"""The maximum number of implications followed, about 10 s; graphs that need more count as having no orientation."""
 Edge = tuple[int, int]
 
 
 def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
-    """Return an order that is optimal for any sizes; None if there is none, or if the search is too long."""
+    """Return an order that is optimal for any sizes, or None if there is none or the search is too long."""
     together: dict[tuple[int, ...], list[int]] = {}
     for buffer in range(sized.count):
         together.setdefault(tuple(sized.sets_of(buffer).tolist()), []).append(buffer)
@@ -119,7 +119,7 @@ def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
 
 
 def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
-    """Return the predecessors of each buffer in a transitive orientation of the conflicts; None without one."""
+    """Return the predecessors of each buffer in a transitive orientation of the conflicts, or None without one."""
     beneath: list[set[int]] = [set() for _ in left]
     steps = 0
     for i in range(len(left)):

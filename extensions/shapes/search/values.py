@@ -1,4 +1,4 @@
-"""Orders for some values of the symbols: planned for one value, improved for several, and a small cover of all."""
+"""Orders for some symbol values: planned for one value, improved for several, and a small cover of all values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORK = 30_000_000
 def offsets_alone(
     sized: CompiledSizes, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
-    """Return the offsets of a good plan at one value of the symbols; None if none is found in time."""
+    """Return the offsets of a good plan at one value of the symbols, or None if none is found in time."""
     pins = {buffer for buffer, _ in sized.pins}
     buffers = []
     for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
@@ -40,7 +40,7 @@ def offsets_alone(
 def improve_order(
     sized: CompiledSizes, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int
 ) -> Order:
-    """Return an order at least as good as `start` at some values; `at` has sizes, least offsets and bounds there."""
+    """Return an order no worse than `start` at some values; `at` has the sizes, minimum offsets and bounds."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
     moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
@@ -50,15 +50,15 @@ def improve_order(
 
 
 def first_optimal(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio of at most 1, else of the first ratio within 0.02 % of the least."""
+    """Return the index of the first ratio of at most 1, else of the first ratio within 0.02 % of the smallest."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Return `count` rows whose minimum per column is best in the worst case, chosen greedily and by swaps.
+    """Return `count` rows whose column-wise minimum is best in the worst case, selected greedily and by swaps.
 
-    Ties are decided by the mean.
+    Ties are broken by the mean.
     """
 
     def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,9 +1,10 @@
-"""Exact proofs that one polynomial never exceeds another for any values of the symbols; a "no" means not proved.
+"""Exact proofs that one polynomial never exceeds another for any values of the symbols; False means not proved.
 
-In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1` and one `r`
-(the rest) for each atom, so that common parts of both sides cancel; `max(p, 0)` is 0 or `p`, and both cases are proved.
-The result is a polynomial over the symbols in a box. Its least coefficient in Bernstein's basis is a lower bound of its
-values there, so it is proved if none is negative. For unbounded symbols, the coefficients in `symbol - min` are used.
+In the difference, each atom (a floor or a maximum) is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r
+<= d - 1` and one `r` (the rest) for each atom, so that common parts of both sides cancel; `max(p, 0)` is 0 or `p`, and
+both cases are proved. The result is a polynomial over the symbols in a box. Its minimum coefficient in Bernstein's
+basis is a lower bound on its values there, so the claim is proved if no coefficient is negative. For unbounded symbols,
+the coefficients in `symbol - min` are used.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart
 from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
 
 Box = Mapping[str, tuple[int, int | None]]
-"""The least and the largest step of each symbol; None if the symbol is unbounded."""
+"""The first and the last step of each symbol (its value divided by its divisor); None if the symbol is unbounded."""
 Exact = Mapping[Monomial, Fraction]
 Case = frozenset[str]
-"""The atoms `max(p, 0)` that equal `p` in a case; all others are 0 in it."""
+"""The atoms `max(p, 0)` that equal `p` in a case; all other such atoms are 0."""
 _REST = "~"
 _MOST_MAXIMA = 8
-"""The most `max` atoms for which one comparison considers all cases, 256."""
+"""The maximum number of `max` atoms for which one comparison considers all cases, 256."""
 _MOST_MIXED = 4
-"""The most rests for which one comparison considers both ends, in 16 combinations."""
+"""The maximum number of rests (remainders of floors) whose two ends one comparison considers, in 16 combinations."""
 _PAIRS_TRIED = 6
 LEAF, _MOST_BOXES = 1024, 2048
-"""The most values of a box that are enumerated, and the most boxes that are examined for one polynomial."""
+"""The maximum number of values of a box that are enumerated, and of boxes that are examined for one polynomial."""
 SAMPLES = 64
 
 
@@ -55,7 +56,7 @@ def box_ends(box: Box) -> tuple[tuple[int, int], ...] | None:
 
 @dataclass
 class Comparer:
-    """Compares polynomials over one space of symbols; results are cached."""
+    """The comparison of polynomials over one space of symbols; results are cached."""
 
     space: Space
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Comparer:
         return self._known[form]
 
     def negative_point(self, polynomial: Polynomial) -> Values | bool:
-        """Return a value at which a polynomial is negative; False if there is none, True if that is unknown.
+        """Return a value at which a polynomial is negative; False if none exists, True if that is unknown.
 
         If no single comparison decides, the ranges are halved, and small boxes are enumerated.
         """
@@ -114,7 +115,7 @@ class Comparer:
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
-        """Return True if no value is negative even if all variables are independent: for `n//3`, but not `n//3 - 1`."""
+        """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
@@ -123,10 +124,10 @@ class Comparer:
         return spread is not None and spread[0] >= 0
 
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
-        """Return polynomials over the symbols alone, one of which is never above the given one at each value.
+        """Return polynomials over the symbols alone; at each value, one of them is at most the given polynomial.
 
-        So if none of them is negative, neither is the given polynomial. There are several if it has `max` atoms; if it
-        has too many of these, the only polynomial returned is negative, so that nothing is proved.
+        So if none of them is negative, neither is the given polynomial. There are several if it has `max` atoms. For
+        too many of these, only a negative polynomial is returned, so that nothing is proved.
         """
         bounds: list[Exact] = []
         for case in self._cases([polynomial]):
@@ -137,7 +138,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_rests(self, polynomial: Exact) -> list[str]:
-        """Return the rests that occur linearly, in positive and negative terms; the least value is at their ends."""
+        """Return the rests that occur linearly in terms of both signs; the minimum is at an end of their ranges."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -159,7 +160,7 @@ class Comparer:
         return total
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
-        """Return the sets of `max(p, 0)` atoms that may equal `p` while the others are 0; none if they are too many."""
+        """Return the sets of `max(p, 0)` atoms that may be `p` while all others are 0; empty for too many sets."""
         symbols: set[str] = set()
         work = names(polynomials)
         while work:
@@ -174,7 +175,7 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return polynomials as rows of a table, for comparing many; None if they have too many `max` atoms."""
+        """Return polynomials as rows of a table, for comparing many at once; None if they have too many `max` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
@@ -183,7 +184,7 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest over its divisor."""
+        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest by its divisor."""
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -205,7 +206,7 @@ class Comparer:
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
     def _max_rest(self, name: str) -> Fraction | None:
-        """Return the largest value of a rest over its divisor; None for a symbol."""
+        """Return the maximum of a rest divided by its divisor; None for a symbol."""
         if not name.startswith(_REST):
             return None
         atom = self.space.atoms[name[len(_REST) :]]
@@ -213,7 +214,7 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: rests become 0 in positive terms, their maximum in negative ones."""
+        """Return a lower polynomial without rests: a rest becomes 0 in positive terms, its maximum in negative ones."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]
@@ -226,7 +227,7 @@ class Comparer:
     # Several polynomials
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return the polynomials that may be the largest at some value; samples decide most pairs, proofs the rest."""
+        """Return the polynomials that may be the maximum somewhere; samples decide most pairs, then proofs."""
         different = {key(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -264,7 +265,7 @@ class Comparer:
 
 
 def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Return two halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
+    """Return the halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
@@ -293,7 +294,7 @@ def not_negative(polynomial: Exact, box: Box) -> bool:
 
 
 def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
-    """Return the least Bernstein coefficient on a box, times a positive number; its sign is exact."""
+    """Return the minimum Bernstein coefficient on a box, times a positive number; its sign is exact."""
     variables = sorted(box)
     scale = lcm(*(value.denominator for value in polynomial.values()))
     rows = {
@@ -312,7 +313,7 @@ def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> in
 
 
 def _divide_factors(polynomial: Exact, box: Box) -> Exact:
-    """Return a polynomial divided by the positive symbols that all its terms share."""
+    """Return a polynomial divided by the positive symbols that are common to all its terms."""
     shared: list[str] = []
     first, *others = polynomial
     for name in sorted(set(first)):
@@ -330,21 +331,21 @@ def _divide_factors(polynomial: Exact, box: Box) -> Exact:
 
 
 SHOWN, SAMPLED = 64, 1024
-"""An unbounded symbol is shown up to SHOWN times its least value, and sampled up to SAMPLED times its least value.
+"""The factors on an unbounded symbol's minimum up to which it is shown (SHOWN) and sampled (SAMPLED).
 
-At that size, squares of a length exceed constants. With more than three unbounded symbols the samples end lower, so
+At that size, squares of a length exceed constants. With more than three unbounded symbols, the samples end lower, so
 that their products are still valid sizes.
 """
 
 
 def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each symbol; an unbounded one ends at `reach` times the first."""
+    """Return the first and last step of each symbol; for an unbounded symbol, the last is `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
-    """Return values of the symbols: corners and middles of their ranges, and `count` random ones, spread by ratio."""
+    """Return values of the symbols: corners and midpoints of their ranges, and `count` random ones, log-uniform."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
     steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]

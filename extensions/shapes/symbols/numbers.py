@@ -1,7 +1,8 @@
-"""Integers that record how they depend on symbols; readers of models compute with them as with any integer.
+"""Integers that record their dependence on symbols; readers of models compute with them as with any integer.
 
-Such a number has its value at one point, and a polynomial for all values of the symbols. Sums, products and quotients
-keep both. Comparisons are proved for all values; a comparison that holds at some values only raises FormatError.
+Such a number has a value at one sample point, and a polynomial for all values of the symbols. Sums, products and
+quotients update both. Comparisons are proved for all values; a comparison that holds only at some values raises
+FormatError.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MOST_TERMS = 1_000
 class SymbolicNumbers:
     """The numbers over some symbols, evaluated at an interior point where different sizes rarely coincide.
 
-    `prefix` begins the text of a number among the names of dimensions.
+    `prefix` marks the text of such a number among the names of dimensions.
     """
 
     prefix = "="
@@ -46,7 +47,7 @@ class SymbolicNumbers:
         return self.number_of(self.space.symbol(name))
 
     def number_of(self, form: Polynomial) -> int:
-        """Return a polynomial as a number; a plain int if it has no symbols."""
+        """Return a polynomial as a symbolic number, or as a plain int if it has no symbols."""
         if (value := number(form)) is not None:
             return value
         if len(form) > _MOST_TERMS:
@@ -61,7 +62,7 @@ class SymbolicNumbers:
         return text
 
     def number_of_text(self, text: str) -> int | None:
-        """Return the number whose text is given; None if there is none."""
+        """Return the number with the given text, or None."""
         return self._by_text.get(text)
 
 
@@ -106,14 +107,14 @@ class SymbolicNumber(int):
         value = number(divisor)
         if value is None or value < 1:
             raise FormatError(
-                f"sizes: must divide by a number, or without a rest for all values, got {self} // {other}"
+                f"sizes: must divide by a number, or without remainder for all values, got {self} // {other}"
             )
         return self.numbers.number_of(self.numbers.space.floor(self.form, value))
 
     def __rfloordiv__(self, other: int) -> int:
         if other == 0:
             return 0
-        raise FormatError(f"sizes: must divide by a number, or without a rest for all values, got {other} // {self}")
+        raise FormatError(f"sizes: must divide by a number, or without remainder for all values, got {other} // {self}")
 
     def __mod__(self, other: int) -> int:
         return self - self // other * other
@@ -124,7 +125,7 @@ class SymbolicNumber(int):
     def __eq__(self, other: object) -> bool:
         """Return True if both numbers are equal for all values of the symbols.
 
-        Numbers that are equal at some values only count as different: the problem read is compared with the problems
+        Numbers that are equal only at some values count as different: the problem is later compared with the problems
         read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
         """
         return isinstance(other, int) and not minus(self.form, _polynomial_of(other))
@@ -152,7 +153,7 @@ class SymbolicNumber(int):
 
     def _is_at_most(self, other: int, less: int) -> bool:
         """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
-        if abs(int(other)) >= MAX_BYTES:  # the total of all sizes is checked once they are all known
+        if abs(int(other)) >= MAX_BYTES:  # skip the proof: the total of all sizes is checked later
             return int(self) <= int(other) - less
         room = minus(_polynomial_of(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)
@@ -162,17 +163,17 @@ class SymbolicNumber(int):
             return False
         if compare.negative_point(room) is False:
             return True
-        rule = f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols"
+        rule = f"sizes: must compare equally for all values, got {self} <= {other - less}; the ranges of the symbols"
         raise FormatError((f"{rule}, as in ", Option("symbol", "n=2..2048"), ", decide that"))
 
 
 def max_number(left: int, right: int) -> int:
-    """Return the larger number; a `max` expression if the larger one differs between values."""
+    """Return the larger number, or a `max` expression if neither is the larger one for all values."""
     return _min_or_max(left, right, at_most=False)
 
 
 def min_number(left: int, right: int) -> int:
-    """Return the smaller number; a `min` expression if the smaller one differs between values."""
+    """Return the smaller number, or a `min` expression if neither is the smaller one for all values."""
     return _min_or_max(left, right, at_most=True)
 
 
@@ -193,7 +194,7 @@ def _polynomial_of(value: int) -> Polynomial:
 
 
 def _sample_value(symbol: SymbolRange, place: int) -> int:
-    """Return a value of a symbol at which different sizes are rarely equal."""
+    """Return a value of a symbol at which different sizes rarely coincide."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

@@ -25,7 +25,7 @@ Size = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 class SymbolicBuffer(Value):
     """A buffer whose size is bytes, or an expression over the symbols: `"48*b*n**2"`. It is alive in `[start, end)`.
 
-    `offset` pins it. An alias lies inside another buffer at all values, `alias_offset` bytes from its start.
+    `offset` pins it. An alias is inside another buffer for all values, `alias_offset` bytes from its start.
     """
 
     id: Id
@@ -38,7 +38,7 @@ class SymbolicBuffer(Value):
 
 
 class SymbolicTensor(Value):
-    """A tensor of a model: it lies at the start of a buffer, perhaps another tensor's; a weight lies in none."""
+    """A tensor of a model: it is at the start of a buffer, possibly another tensor's; a weight has no buffer."""
 
     name: Name
     buffer: Id | None = None
@@ -46,11 +46,11 @@ class SymbolicTensor(Value):
 
 
 class SymbolicProblem(Value):
-    """Buffers of one memory, whose sizes are expressions over symbols with ranges. Valid once it exists.
+    """Buffers of one memory, whose sizes are expressions over symbols with ranges; validated on construction.
 
-    `capacity` is how many bytes the memory has. `conflicts` are pairs that may not share bytes, besides those that are
-    alive together. `tensors` are those of a model by name, none where buffers are all that is known. `name`, `source`
-    and `format` are remarks.
+    `capacity` is the size of the memory in bytes. `conflicts` are pairs that must not share bytes although not alive
+    together. `tensors` are those of a model by name, empty if only buffers are known. `name`, `source` and `format` are
+    remarks.
     """
 
     symbols: dict[Name, SymbolRange]
@@ -81,7 +81,7 @@ class SymbolicProblem(Value):
         return self
 
     def sizeless_problem(self) -> Problem:
-        """Return a plain problem of buffers with size 0 and the same rules; raises ProblemError for invalid rules."""
+        """Return a plain problem of zero-size buffers with the same rules; raises ProblemError for invalid rules."""
         fields = ("id", "start", "end", "alias_of")
         rows = [{"size": 0} | {name: getattr(row, name) for name in fields} for row in self.buffers]
         return Problem.model_validate({"buffers": rows, "conflicts": self.conflicts})

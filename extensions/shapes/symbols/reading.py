@@ -22,13 +22,13 @@ from memplan.planner.errors import ProblemError, excerpt
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16
 MOST_TERMS = 1_000
-"""The most terms of a size: (a + b + c)**16 has 153 terms; a product of ten such sums would exceed memory."""
+"""The maximum number of terms of a size: (a + b + c)**16 has 153; a product of ten such sums would exceed memory."""
 MOST_DIGITS = 19
 FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def read(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError, which names `where`, the wrong part and the rule."""
+    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and its rule."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:
@@ -40,11 +40,11 @@ def read(text: str | int, space: Space, where: str) -> Polynomial:
     try:
         return _Reader(space, where).read(tree)
     except RecursionError:
-        raise ProblemError(f"{where}: must have fewer parts inside each other, got {excerpt(text)}") from None
+        raise ProblemError(f"{where}: must be nested less deeply, got {excerpt(text)}") from None
 
 
 class _Reader:
-    """Converts the syntax tree of one expression to a polynomial."""
+    """The conversion of the syntax tree of one expression to a polynomial."""
 
     def __init__(self, space: Space, where: str) -> None:
         self.space = space
@@ -75,7 +75,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in self.calls and parts:
                 return self.calls[name]([self.read(part) for part in parts], tree)
             case ast.Call():
-                self.refuse(f"must call nothing but {FUNCTIONS}", tree)
+                self.refuse(f"must call only {FUNCTIONS}", tree)
             case ast.BinOp():
                 return self._read_operation(tree)
         return self.refuse(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
@@ -83,7 +83,7 @@ class _Reader:
     def _read_symbol(self, name: str, tree: ast.AST) -> Polynomial:
         if name not in self.space.symbols:
             names = ", ".join(sorted(self.space.symbols)) or "none"
-            self.refuse(f"must have symbols that the problem has ({names})", tree)
+            self.refuse(f"must use only symbols of the problem ({names})", tree)
         return self.space.symbol(name)
 
     def _read_operation(self, tree: ast.BinOp) -> Polynomial:
@@ -103,7 +103,7 @@ class _Reader:
             case ast.Div():
                 divisor = self._positive_divisor(right, tree.right)
                 if any(value % divisor for value in left.values()):
-                    self.refuse("must divide without a rest for all values, or be written with //", tree)
+                    self.refuse("must divide without remainder for all values, or use //", tree)
                 return {monomial: value // divisor for monomial, value in left.items()}
             case ast.Pow():
                 exponent = number(right)
@@ -122,7 +122,7 @@ class _Reader:
     def _positive_divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
         value = number(polynomial)
         if value is None or value < 1:
-            self.refuse("must divide by a number from 1", tree)
+            self.refuse("must divide by a constant of at least 1", tree)
         return value
 
     def _dividend_and_divisor(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:

@@ -27,7 +27,7 @@ Rows = NDArray[np.int64]
 class CompiledSizes:
     """A compiled symbolic problem: its distinct sizes as polynomials, padded to the alignment, and maximal live sets.
 
-    `form_of` is the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
+    `form_of` has the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
     in the live sets `sets[first[b]:first[b + 1]]`, in ascending order. The last live sets, `apart`, come from
     conflicts. `pins` are pairs of a buffer and the index in `forms` of its offset. `views` are triples of an alias, the
     buffer that contains it, and the index in `forms` of its offset there; aliases are in no live set.
@@ -57,7 +57,7 @@ class CompiledSizes:
 
     @cached_property
     def meets(self) -> NDArray[np.bool_]:
-        """A boolean matrix of the pairs of buffers that may not share bytes, with an empty diagonal."""
+        """A matrix that marks the pairs of buffers that must not share bytes, with an empty diagonal."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
         meets: NDArray[np.bool_] = alive @ alive.T > 0
@@ -73,7 +73,7 @@ class CompiledSizes:
         return self._values_at(points)[self.form_of]
 
     def min_offsets(self, points: Sequence[Values]) -> Rows:
-        """Return the least offset of each buffer at the given values: its pin, or else 0."""
+        """Return the minimum offset of each buffer at the given values: its pin, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._values_at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -85,7 +85,7 @@ class CompiledSizes:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound on every plan's peak at each value: the largest live-set sum or end of a pin."""
+        """Return a lower bound on all peaks at each value: the largest live-set sum or end of a pinned buffer."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -94,7 +94,7 @@ class CompiledSizes:
 
 
 def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
-    """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
+    """Compile the sizes of a problem; raises ProblemError with the size, the symbol and the value."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
     pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)
@@ -119,7 +119,7 @@ def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
 
 
 class _Reader:
-    """Collects the distinct sizes of a problem, and the errors in them."""
+    """The collection of a problem's distinct sizes, and of the errors in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.space = problem, Space.from_symbols(problem.symbols)
@@ -139,11 +139,11 @@ class _Reader:
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
-        """Return the index in `forms` of a buffer's pin, or of its offset inside another buffer."""
+        """Return the index in `forms` of a buffer's pinned offset, or of its offset inside another buffer."""
         form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
         rule = _size_rule(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
-            rule = f"must be shown to be a multiple of the alignment ({alignment})"
+            rule = f"must be proved to be a multiple of the alignment ({alignment})"
         if rule is not None:
             self.wrong.append(f"buffers[{i}].{field}: {rule}, got {excerpt(text)}")
         return self._form_index(form)
@@ -157,10 +157,10 @@ class _Reader:
                 upper = self.problem.buffers[ways[i][0]]
                 room = minus(self._by_text[upper.size][0], plus(ways[i][1], self._by_text[row.size][0]))
                 if _size_rule(room, Comparer(self.space)) is not None:
-                    rule = f"must be shown to end inside {excerpt(row.alias_of)}, of {excerpt(upper.size)} bytes"
+                    rule = f"must be proved to end inside {excerpt(row.alias_of)}, of {excerpt(upper.size)} bytes"
                     self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {excerpt(row.alias_offset or 0)}")
                 if row.offset is not None:
-                    rule = f"buffers[{i}].offset: must not be given beside alias_of, got {excerpt(row.offset)}"
+                    rule = f"buffers[{i}].offset: must not be given together with alias_of, got {excerpt(row.offset)}"
                     self.wrong.append(add_way(rule, ONE_OF_THEM))
         for i, (at, distance) in ways.items():
             while at in ways:
@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size breaks: it is negative somewhere, or not proved non-negative; None if it is valid."""
+    """Return the rule that a size violates, or None: it is negative somewhere, or not proved to be non-negative."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
@@ -187,19 +187,19 @@ def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
     free = sorted(space.free_symbols(form))
     if endless := [name for name in free if space.symbols[name].max is None]:
         name = endless[0]
-        return f"must be shown not to be negative, for which {name!r} needs a 'max', as {name}=1..1024"
-    return f"must be shown not to be negative for all values of {', '.join(free)}: a greater 'min' may help"
+        return f"must be proved not to be negative, for which {name!r} needs a 'max', as {name}=1..1024"
+    return f"must be proved not to be negative for all values of {', '.join(free)}: a larger 'min' may help"
 
 
 def _refuse_large_total(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
     total = sum((space.magnitude_bound(forms[form]) or 0) * count for form, count in Counter(used).items())
     if total > MAX_BYTES:
         top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())
-        raise ProblemError(f"buffers: sizes must add up to at most {MAX_BYTES} bytes, got {total} at {top}")
+        raise ProblemError(f"buffers: sizes must have a sum of at most {MAX_BYTES} bytes, got {total} at {top}")
 
 
 def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
-    """Return the maximal sets of buffers alive together, and the sets that conflicts add.
+    """Return the maximal sets of buffers alive together, and the sets that explicit conflicts add.
 
     A buffer is alive whenever one of its aliases is; aliases are in no live set.
     """
@@ -222,7 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that must not share bytes pairwise: a conflict, and buffers alive with one of the two."""
+    """Return sets of pairwise disjoint buffers: each has a conflict, and buffers alive with one or both."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:
@@ -239,12 +239,12 @@ def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int
 
 
 def _overlapping_pins(sized: CompiledSizes) -> Iterator[str]:
-    """Yield a sentence for each pair of conflicting pinned buffers that is not proved to be disjoint."""
+    """Yield a sentence for each pair of conflicting pinned buffers that are not proved to be disjoint."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [
             (sized.forms[at], plus(sized.forms[at], sized.forms[sized.form_of[i]])) for i, at in ((a, low), (b, high))
         ]
         if sized.meets[a, b] and not any(compare.is_never_above(spans[i][1], spans[1 - i][0]) for i in (0, 1)):
-            rule = f"must be shown to leave {excerpt(rows[a].id)}, at {excerpt(rows[a].offset)}, its bytes"
+            rule = f"must be proved not to overlap {excerpt(rows[a].id)}, at {excerpt(rows[a].offset)}, for all values"
             yield f"buffers[{b}].offset: {rule}, got {excerpt(rows[b].offset)}"

@@ -1,4 +1,4 @@
-"""Symbols with their ranges, and the atoms (floors and positive parts of polynomials) over them."""
+"""Symbols with their ranges, and the atoms over them (floors and positive parts of polynomials)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BITS = 63
 
 
 class SymbolRange(Value):
-    """The values of a symbol: multiples of `multiple_of` from `min` to `max`, inclusive; without `max`, unbounded."""
+    """The values of a symbol: multiples of `multiple_of` from `min` to `max`, inclusive; unbounded without `max`."""
 
     min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
     max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
@@ -41,7 +41,7 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The least and the largest value of the symbol, in units of its divisor; None if it is unbounded."""
+        """The minimum and the maximum of the symbol, in units of its divisor; None if it is unbounded."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
@@ -63,8 +63,7 @@ Atom = Floor | PositivePart
 
 @dataclass
 class Space:
-    """Symbols and the atoms over them, created on demand; a variable is the name of a symbol, or of an atom: `@0`,
-    `@1`.
+    """Symbols and the atoms over them, created on demand; a variable is the name of a symbol or of an atom (`@0`).
 
     A symbol counts steps of its divisor, so that `(b*h*w)//64` needs no atom if h and w are multiples of 8.
     """
@@ -91,7 +90,7 @@ class Space:
 
     @property
     def is_bounded(self) -> bool:
-        """True if each symbol has a largest value."""
+        """True if each symbol has a maximum."""
         return all(symbol.max is not None for symbol in self.symbols.values())
 
     def symbol(self, name: str) -> Polynomial:
@@ -99,7 +98,7 @@ class Space:
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)`; whole parts of coefficients are moved out, so that equal atoms are one."""
+        """Return `floor(inner / divisor)` without whole parts of coefficients, so that equal atoms coincide."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if number(rest) is not None:
@@ -145,7 +144,7 @@ class Space:
         return self.values([polynomial], values)[0]
 
     def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
-        """Return the exact value of each polynomial at given values; common parts are computed once."""
+        """Return the exact value of each polynomial at given values of the symbols; common parts are computed once."""
         steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
         return [self._value_in_steps(polynomial, steps) for polynomial in polynomials]
 
@@ -162,7 +161,7 @@ class Space:
         return total
 
     def columns(self, points: Sequence[Values]) -> Columns:
-        """Return the values of all variables at some points, as `values_at` needs them."""
+        """Return the values of all variables at some points, as input for `values_at`."""
         steps = {
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
@@ -170,7 +169,7 @@ class Space:
         return self.fill_atoms(steps or {"": np.zeros(len(points), np.int64)})
 
     def fill_atoms(self, steps: Columns) -> Columns:
-        """Return the values of symbols, given in steps, together with those of all atoms at the same points."""
+        """Extend symbol values (given as step counts) with the value of every atom (a floor or positive part)."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
             inner = self.values_at(atom.inner, columns)
@@ -188,7 +187,7 @@ class Space:
         return total
 
     def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
-        """Return two numbers that enclose all values, by interval arithmetic; None if a symbol is unbounded."""
+        """Return bounds on a polynomial's values by interval arithmetic; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         low = high = 0
@@ -213,7 +212,7 @@ class Space:
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
     def magnitude_bound(self, polynomial: Polynomial) -> int | None:
-        """Return a bound on the absolute partial sums of a polynomial's value; None if a symbol is unbounded."""
+        """Return a bound on the absolute partial sums of a polynomial; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         total = 0

@@ -1,7 +1,7 @@
-"""Tables of polynomials, which are compared at once: doubles decide clear cases, with an error margin.
+"""Tables of polynomials for comparing many at once: doubles decide clear cases, with an error margin.
 
-A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests
-(`comparing`), another converts to Bernstein's basis on a box. Signs within the error of doubles are left to exact
+A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests (see
+`comparing`), another converts to Bernstein's basis on a box. Signs within the error of doubles are decided by exact
 fractions.
 """
 
@@ -21,14 +21,14 @@ from memplan.extensions.shapes.symbols.space import Columns
 
 Doubles = NDArray[np.float64]
 Box = Sequence[tuple[int, int]]
-"""The least and the largest step of each symbol, in the order of the symbols."""
+"""The first and the last step of each symbol, in the order of the symbols."""
 ERROR = 1e-11
-"""The error margin relative to the sum of all absolute terms; sums of hundreds of products err below 1e-13."""
+"""The error margin relative to the sum of all absolute terms; sums of hundreds of products have errors below 1e-13."""
 
 
 @lru_cache(maxsize=4096)
 def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a factor, and that factor times the matrix from powers of x to Bernstein's basis on [low, high]."""
+    """Return a factor, and the factor times the matrix from powers of x to Bernstein's basis on [low, high]."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
@@ -56,8 +56,8 @@ def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[
 class Frame:
     """The monomials of a table, expanded over symbols and rests in each case of positive `max` atoms.
 
-    `cases` expand a polynomial; `rests` returns the largest value of a rest. A polynomial is non-negative if it is in
-    all cases.
+    Each function in `cases` expands a polynomial; `rests` returns the maximum of a rest. A polynomial is non-negative
+    if it is so in all cases.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class PolynomialTable:
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
     def room(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
-        """Return coefficients of lower bounds of `factor * above - below`, over powers of symbols, by case and pair."""
+        """Return coefficients of lower bounds on `factor * above - below`, over powers of symbols, by case and pair."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 

@@ -102,7 +102,7 @@ def test_a_plain_problem_is_proved_optimal_for_any_sizes_of_its_buffers(
     assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
     assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out
     assert main(["shapes", str(examples / "two_memories.json")]) == 2
-    assert "must have buffers of one memory, with sizes and lifetimes alone, got" in capsys.readouterr().err
+    assert "must have buffers of one memory, with only sizes and lifetimes, got" in capsys.readouterr().err
 
 
 def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
@@ -113,7 +113,7 @@ def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
 
 def test_limits_and_staircases_agree_with_brute_force() -> None:
     counts: Counter[str] = Counter()
-    # With seed 182, sizes fall while a symbol grows, so the staircase has gaps.
+    # Seed 182 is included because its sizes fall while a symbol grows, so that the staircase has gaps.
     assert [line for seed in (*range(15), 182) for line in faults_of_limits(seed, counts)] == []
     assert min(counts["limits"], counts["stairs"]) > 0
 
@@ -128,7 +128,7 @@ def test_an_unbounded_symbol_has_a_limit_within_a_capacity() -> None:
 def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> None:
     content = (
         Path(__file__).parents[3] / "tests" / "models" / "graph_step.json"
-    ).read_bytes()  # the problem "graph step" of lab.shapes
+    ).read_bytes()  # the file is the problem "graph step" of lab.shapes
     problem = SymbolicProblem.model_validate_json(content)
     found = shapes(problem, options=ShapesOptions(time_limit_s=20))
     assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)
@@ -137,7 +137,7 @@ def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> 
     assert checker_verdict(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
 
 
-def test_load_forms_of_too_many_live_sets_keep_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_forms_keeps_the_largest_of_too_many_live_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     sized = compile_sizes(draw_problem(9))
     whole = load_forms(sized)
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)

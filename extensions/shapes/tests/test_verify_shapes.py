@@ -41,8 +41,8 @@ def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
     return SymbolicProblem.model_validate({"symbols": symbols, "alignment": 64, "buffers": buffers})
 
 
-def test_an_arena_sized_for_the_least_batch_is_invalid() -> None:
-    # The wrong plan of tvm before its pull request 18663: without an upper bound it used the lower one.
+def test_verify_shapes_rejects_an_arena_sized_for_the_smallest_batch() -> None:
+    # TVM made this wrong plan before its pull request 18663: without an upper bound, it used the lower one.
     problem = problem_of(("262144*batch", 0, 2), ("12288*batch", 0, 1), batch={"min": 2, "max": 64})
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
     assert check_offsets(problem, offsets, "274432*batch").status == "valid"
@@ -102,7 +102,7 @@ def overlap_at(problem: SymbolicProblem, offsets: dict[str, int | str], values: 
 
 
 def test_verify_shapes_refuses_offsets_of_other_buffers() -> None:
-    with pytest.raises(PlanError, match="offsets: must have each buffer of the problem, and no other, got"):
+    with pytest.raises(PlanError, match="offsets: must have exactly the buffers of the problem, got"):
         check_offsets(SymbolicProblem.model_validate(EXAMPLE), {"mask": 0})
 
 
@@ -189,19 +189,19 @@ def test_an_answer_contains_pins_aliases_and_conflicts_and_the_checker_needs_the
     [
         (
             {"id": "x", "size": 64, "start": 0, "end": 1, "offset": 48},
-            "buffers[5].offset: must be shown to leave",
+            "buffers[5].offset: must be proved not to overlap",
         ),
-        ({"id": "x", "size": 64, "start": 0, "end": 1, "offset": "n"}, "buffers[5].offset: must be shown to be a"),
+        ({"id": "x", "size": 64, "start": 0, "end": 1, "offset": "n"}, "buffers[5].offset: must be proved to be a"),
         ({"id": "x", "size": "n", "start": 0, "end": 1, "alias_of": "table"}, ""),
-        ({"id": "x", "size": "2*n", "start": 0, "end": 1, "alias_of": "table"}, "must be shown to end inside"),
+        ({"id": "x", "size": "2*n", "start": 0, "end": 1, "alias_of": "table"}, "must be proved to end inside"),
         ({"id": "x", "size": 1, "start": 0, "end": 1, "alias_of": "none"}, "buffers[5].alias_of: must be the id of"),
         (
             {"id": "x", "size": 1, "start": 0, "end": 1, "alias_of": "table", "offset": 0},
-            "not be given beside alias_of",
+            "not be given together with alias_of",
         ),
     ],
 )
-def test_pins_and_aliases_not_shown_valid_for_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
+def test_pins_and_aliases_not_proved_valid_for_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
     problem = RULES | {"buffers": [*RULES["buffers"], row]}
     if not rule:
         assert answer_of(problem)["status"] == "optimal"

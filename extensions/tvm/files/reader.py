@@ -1,9 +1,9 @@
-"""Reader of graphs of TVM's graph executor (JSON): every output of a node is a buffer, alive in the order of nodes.
+"""Reader of graphs of TVM's graph executor (JSON), in which every output of a node is a buffer.
 
-TVM has assigned a storage to each output, which several outputs use one after another; here, outputs are planned
-again. Nodes that call `__nop` do nothing, so their output is a view of their input. Arguments named `p0`, `p1`, … are
-weights, which are not planned. Each memory scope of a device is a pool. Buffers are aligned to 64 bytes.
-Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
+Lifetimes follow the order of the nodes. TVM assigned a storage to each output, which several outputs use one after
+another; here, outputs are planned again. Nodes that call `__nop` do nothing, so their output is a view of their input.
+Arguments named `p0`, `p1`, … are weights, which are not planned. Each memory scope of a device is a pool. Buffers are
+aligned to 64 bytes. Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NAME = 1000
 
 Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
-"""A reference to an output: the node, the number of the output, and a version that is not used."""
+"""A reference to an output: the index of the node, the index of the output, and an unused version."""
 
 
 class _Part(BaseModel):
@@ -42,7 +42,7 @@ class _Attributes(_Part):
 
 
 class Node(_Part):
-    """A node of the graph: an argument (`null`) or a call of a kernel (`tvm_op`)."""
+    """A node of the graph, which is an argument (`null`) or a call of a kernel (`tvm_op`)."""
 
     op: str
     name: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
@@ -51,7 +51,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """The facts about each output of each node, as columns in order of outputs."""
+    """Facts about each output of each node, as columns in the order of outputs."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]
@@ -61,7 +61,7 @@ class _Columns(_Part):
 
 
 class Graph(_Part):
-    """Nodes in execution order; node k has the outputs `node_row_ptr[k]` up to and excluding `node_row_ptr[k + 1]`."""
+    """Nodes in execution order; node k has the outputs from `node_row_ptr[k]` to before `node_row_ptr[k + 1]`."""
 
     nodes: list[Node]
     arg_nodes: list[Index]
@@ -71,7 +71,7 @@ class Graph(_Part):
 
 
 class Output(NamedTuple):
-    """An output of a node: its size in bytes, TVM's storage for it, and its pool, None if there is only one pool."""
+    """An output of a node, with its size in bytes, its storage in TVM and its pool; None if there is only one pool."""
 
     name: str
     size: int
@@ -80,24 +80,22 @@ class Output(NamedTuple):
 
 
 def read_graph(data: bytes) -> Graph:
-    """Parse a graph and verify that its columns have one entry for each output; raises FormatError."""
+    """Parse a graph and verify that each column has one entry per output; raises FormatError."""
     fields = parse(data)
     if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
         rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
-        raise FormatError(
-            f'nodes: {rule}, got nodes alone (operations of your own are {{"size": [...], "ops": [...]}})'
-        )
+        raise FormatError(f'nodes: {rule}, got only nodes (write your operations as {{"size": [...], "ops": [...]}})')
     if isinstance(fields, dict) and "arg_nodes" in fields and not _is_compiled(fields.get("attrs")):
-        rule = "must have the shape, dltype and storage_id of each output, as TVM writes them when it compiles"
-        got = "a graph of NNVM, or a symbol file of MXNet, from before that"
-        raise FormatError(f"attrs: {rule}, got {got}", way="compile it with TVM, and give the graph's JSON")
+        rule = "must have the shape, dltype and storage_id of each output, which TVM writes when it compiles"
+        got = "an uncompiled graph of NNVM, or a symbol file of MXNet"
+        raise FormatError(f"attrs: {rule}, got {got}", way="compile it with TVM and use the JSON of the compiled graph")
     try:
         graph = Graph.model_validate(fields)
     except ValidationError as error:
         raise FormatError(*sentences(error)) from None
     first, columns = graph.node_row_ptr, graph.attrs
     if len(first) != len(graph.nodes) + 1 or first[0] != 0 or any(b < a for a, b in pairwise(first)):
-        rule = f"must rise from 0, one number for each of {len(graph.nodes)} nodes and one more"
+        rule = f"must be nondecreasing from 0, with one entry for each of {len(graph.nodes)} nodes and one more"
         raise FormatError(f"node_row_ptr: {rule}, got {excerpt(first)}")
     for name in _Columns.model_fields:
         column = getattr(columns, name)
@@ -130,12 +128,12 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
         )
     repeated = [name for name, times in Counter(output.name for output in outputs).items() if times > 1]
     if repeated:
-        raise FormatError(f"nodes: must have names that tell their outputs apart, got {excerpt(repeated[0])} twice")
+        raise FormatError(f"nodes: must have names that make outputs distinguishable, got {excerpt(repeated[0])} twice")
     return outputs
 
 
 def _output_names(graph: Graph) -> Iterator[str]:
-    """Yield a name for each output: that of its node, with the numbers of node and output if they are needed."""
+    """Yield a name for each output: its node's name, with the indices of node and output if needed."""
     count = Counter(node.name for node in graph.nodes)
     for k, node in enumerate(graph.nodes):
         name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
@@ -144,7 +142,7 @@ def _output_names(graph: Graph) -> Iterator[str]:
 
 
 def _element_bytes(dtype: str, i: int) -> int:
-    """Return the bytes of an element, rounded up to whole bytes as in TVM; raises FormatError."""
+    """Return the size of an element, rounded up to whole bytes as in TVM; raises FormatError."""
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
@@ -153,7 +151,7 @@ def _element_bytes(dtype: str, i: int) -> int:
 
 
 def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
-    """Return the pool of each output; None for all if they are in one memory."""
+    """Return the pool of each output; None for each output if all are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
@@ -168,7 +166,7 @@ _NOTHING = "__nop"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a graph; raises FormatError, and OptionError if dimensions are given."""
+    """Read a graph; raises FormatError, or OptionError if dimensions are given."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
     program = _Program(graph, options)
@@ -177,7 +175,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts a graph to operations, and TVM's storages to a plan."""
+    """Converts a graph to operations, and TVM's storages to a plan of them."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
         self.graph = graph
@@ -189,7 +187,7 @@ class _Program:
         self.draft = OperationsDraft(None, self.given_back, options, alignment)
 
     def run(self) -> None:
-        """Convert all nodes, and add copies of weights that are results."""
+        """Convert all nodes, and add a copy of each weight that is a result."""
         for k, node in enumerate(self.graph.nodes):
             results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
             if node.op == "null":
@@ -206,11 +204,11 @@ class _Program:
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
-        """Return the total bytes of TVM's storages, except those of weights."""
+        """Return the total size of TVM's storages in bytes, except storages of weights."""
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Return the offset of each output if TVM's storages follow one another in each pool; none for copies."""
+        """Return the offsets of outputs, except copies, if the storages of each pool are consecutive."""
         sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
@@ -221,7 +219,7 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storage_bytes(self) -> dict[int, int]:
-        """Return the bytes of each storage, the size of its largest output, except storages of weights."""
+        """Return the size of each storage, which is the size of its largest output; weights are excluded."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
@@ -251,15 +249,15 @@ class _Program:
                 yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
 
     def _index(self, reference: Reference, before: int, path: str) -> int:
-        """Return the position of a referenced output, whose node must precede node `before`; raises FormatError."""
+        """Return the position of a referenced output, whose node must be before node `before`; raises FormatError."""
         node, output = reference[:2]
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
             raise FormatError(
-                f"{path}: must be an output of a node before (there are {before}), got {excerpt(reference)}"
+                f"{path}: must be an output of one of the {before} earlier nodes, got {excerpt(reference)}"
             )
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the name of an output's buffer as a result: its own, or that of a copy for a weight."""
+        """Return the name of an output's buffer as a result; a result that is a weight is a copy."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

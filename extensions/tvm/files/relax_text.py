@@ -1,4 +1,4 @@
-"""Helpers for TVMScript as text: the function to read, its tensors' bytes, and sizes that options give."""
+"""Functions for TVMScript as text: they find the function to read, and compute the bytes of its tensors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: lambda a, b: a // b if b else -1,
 }
-"""The operators that may occur in sizes."""
+"""Maps each operator that sizes may contain to its function."""
 
 
 class Dims:
-    """The given sizes of named dimensions, and the names that the program uses."""
+    """The sizes of named dimensions given by options, and the names that the program uses."""
 
     def __init__(self, given: Mapping[str, int]) -> None:
         self.given = given
@@ -57,17 +57,17 @@ class Dims:
         return name
 
     def refuse_unknown(self) -> None:
-        """Raise OptionError for a given size whose dimension the program does not use."""
+        """Raise OptionError for a size whose dimension the program does not use."""
         if unknown := [name for name in self.given if name not in self.named]:
             names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
             raise OptionError.from_rule(
-                "dims", f"must be a dimension that the program names ({names}), got {excerpt(unknown[0])}"
+                "dims", f"must be a named dimension of the program ({names}), got {excerpt(unknown[0])}"
             )
 
 
 @dataclass(frozen=True)
 class RelaxTensor:
-    """The shape and the type of a tensor, and the line that states them."""
+    """The shape and the type of a tensor, and the line of the file that states them."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -75,9 +75,9 @@ class RelaxTensor:
 
     @classmethod
     def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor whose shape is argument `place` of a call, `R.shape([…])`, and whose type follows it.
+        """Return the tensor whose shape is the argument of a call at position `place`, as in `R.shape([…])`.
 
-        The type may also be a named argument, or given as `dtype`.
+        The type is the next argument, or a named argument, or `dtype`.
         """
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):
@@ -86,7 +86,7 @@ class RelaxTensor:
 
     @cached_property
     def bits(self) -> int:
-        """The bits of an element, rounded up to whole bytes as in TVM; raises FormatError."""
+        """The number of bits of an element, rounded up to whole bytes as in TVM; raises FormatError."""
         try:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
@@ -94,7 +94,7 @@ class RelaxTensor:
             raise FormatError(f"{self.where}: {rule}, got {excerpt(self.dtype)}") from None
 
     def size(self, alignment: int) -> int:
-        """Return the bytes of the tensor, rounded up to the alignment; raises FormatError."""
+        """Return the size of the tensor in bytes, rounded up to the alignment; raises FormatError."""
         elements = 1
         for size in self.shape:
             elements = min(elements * size, MAX_BYTES + 1)
@@ -102,14 +102,14 @@ class RelaxTensor:
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument of a call by its position or its name; None if it is not given."""
+    """Return an argument of a call by its position or its name; None if it is missing."""
     if len(call.args) > place:
         return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def stated_type(call: ast.Call) -> ast.expr | None:
-    """Return the result type that a call states, as in `R.call_tir(f, x, out_sinfo=R.Tensor(…))`; None without."""
+    """Return the result type stated in a call such as `R.call_tir(f, x, out_sinfo=R.Tensor(…))`, or None."""
     named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
     for part in (*named, *call.args[2:3]):
         rows = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
@@ -125,30 +125,30 @@ def stated_type(call: ast.Call) -> ast.expr | None:
 
 
 def function_of(data: bytes) -> ast.FunctionDef:
-    """Return the Relax function to read: `main`, or the only one; raises FormatError.
+    """Return the Relax function to read, which is `main` or the only function; raises FormatError.
 
-    Calls of other Relax functions are refused, since these are not inlined, except calls of operators: functions that
-    FuseOps made, each of which becomes one kernel.
+    A call of another Relax function is refused, as the reader inlines none. A call of a function that FuseOps made is
+    accepted, since it becomes one kernel.
     """
     functions = _relax_functions(module_of(data))
     if not functions and b"T.prim_func" in data:
-        rule = "must have a function with @R.function, whose operations have lifetimes"
-        raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
+        rule = "must have a function with @R.function"
+        raise FormatError(f"{rule}, got only loops (T.prim_func); write operations instead, see memplan liveness")
     if not functions or (len(functions) > 1 and "main" not in functions):
-        rule = "must have a function main, or only one, with @R.function (keep the one to be planned)"
+        rule = "must have a function main, or only one function, with @R.function (keep the function to plan)"
         raise FormatError(f"{rule}, got {excerpt(list(functions))}")
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         name = dotted_name(call.func)
         called = functions.get(name.removeprefix("cls.")) if name.startswith("cls.") else None
         if called is not None and not _is_operator(called):
-            rule = f"must not call another Relax function (inline it before), got {excerpt(name)}"
+            rule = f"must not call another Relax function (inline it first), got {excerpt(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True for a function that FuseOps marked as primitive, from which FuseTIR makes one kernel."""
+    """Return True for a function that FuseOps marked as primitive; FuseTIR makes one kernel from it."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
@@ -158,21 +158,21 @@ def _is_operator(function: ast.FunctionDef) -> bool:
 def module_of(data: bytes) -> ast.Module:
     """Return the syntax tree of a TVMScript file; raises FormatError."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals in the text
+        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals in the text.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        way = CUT_OFF if "was never closed" in str(error) else None  # Python's message for an open bracket
+        way = CUT_OFF if "was never closed" in str(error) else None  # Python reports an open bracket so.
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 
 def _relax_functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Return the Relax functions of a file by name; raises FormatError for several modules, as in tests of TVM."""
+    """Return the Relax functions of a file by name; raises FormatError if they are in several modules."""
     blocks = [row for row in ast.walk(module) if isinstance(row, ast.ClassDef)]
     blocks = [row for row in blocks if any(map(_is_module, row.decorator_list)) or row in module.body]
     blocks = [row for row in blocks if any(map(_is_relax_function, row.body))]
     if len(blocks) > 1:
         names = [f"{row.name} (line {row.lineno})" for row in blocks]
-        raise FormatError(f"must have one module (keep the one to be planned), got {excerpt(names)}")
+        raise FormatError(f"must have one module (keep the module to plan), got {excerpt(names)}")
     rows = [*module.body, *(blocks[0].body if blocks else ())]
     if not blocks and not any(map(_is_relax_function, rows)):
         rows = [*filter(_is_relax_function, ast.walk(module))]
@@ -188,13 +188,13 @@ def _is_module(mark: ast.expr) -> bool:
 
 
 def number_of_inputs(function: ast.FunctionDef) -> int | None:
-    """Return the number of parameters that are inputs, by the function's attributes; None if they do not state it."""
+    """Return the number of parameters that are inputs, as the function's attributes state it, or None."""
     number = attribute_of(function, "num_input")
     return number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else None
 
 
 def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    """Return an attribute of a function, from `R.func_attr({name: …})` or `T.func_attr`; None if it is missing."""
+    """Return an attribute that `R.func_attr({name: …})` or `T.func_attr` sets; None if it is missing."""
     for statement in function.body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and dotted_name(call.func)[2:] == "func_attr" and call.args:
@@ -206,7 +206,7 @@ def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
 
 
 def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
-    """Return the tensors of a type: one for R.Tensor, one or None per entry for R.Tuple, and none for other types."""
+    """Return the tensors of a type: one for R.Tensor, one or None per entry for R.Tuple, and none for others."""
     if not isinstance(annotation, ast.Call):
         return []
     kind = dotted_name(annotation.func)
@@ -225,7 +225,7 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | No
 
 
 def dotted_name(name: ast.expr) -> str:
-    """Return a dotted name as text; an empty text for any other expression."""
+    """Return a dotted name as text; an empty string for any other expression."""
     parts: list[str] = []
     while isinstance(name, ast.Attribute):
         parts.append(name.attr)
@@ -234,12 +234,12 @@ def dotted_name(name: ast.expr) -> str:
 
 
 def line(found: ast.expr | ast.stmt | ast.arg) -> str:
-    """Return the line of a syntax node as text for messages."""
+    """Return the line number of a syntax node as text for messages."""
     return f"line {found.lineno}"
 
 
 def _size_operation(found: ast.expr) -> ast.BinOp | None:
-    """Return the binary operation of a computed size, written bare or as a text; None for other sizes."""
+    """Return the binary operation of a computed size, as code or inside a string; None for other sizes."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body
@@ -256,7 +256,7 @@ def _is_relax(mark: ast.expr) -> bool:
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
-    if isinstance(found, ast.Call | ast.Constant):  # the size of a storage is a single number
+    if isinstance(found, ast.Call | ast.Constant):  # The size of a storage is a single number.
         return (dims.size(found),)
     if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
         raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
@@ -272,7 +272,7 @@ def _type_name(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    """Return the value of a constant, or else the kind of a syntax node, for messages."""
+    """Return a text for messages: the value of a constant, or the kind of any other syntax node."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)

@@ -1,4 +1,4 @@
-"""Relax modules for tests inside TVM, and helpers that compile and run them."""
+"""Relax modules for tests inside TVM, and functions that compile and run them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def module_of(
     bounds: dict[str, tuple[int, int]] | None = None,
     dataflow: bool = True,
 ) -> Any:
-    """Return a module whose `main` is built by `make` from a builder and inputs; their shapes may have symbols."""
+    """Return a module whose `main` is built by `make` from a builder and inputs, whose shapes may have symbols."""
     builder = relax.BlockBuilder()
     inputs = [relax.Var(f"x{k}", relax.TensorType(shape, "float32")) for k, shape in enumerate(shapes)]
     attributes = {}
@@ -36,7 +36,7 @@ def module_of(
 
 
 def chain(builder: Any, inputs: list[Any]) -> Any:
-    """Build layers of attention and of a wide product, for which a separate storage per tensor wastes bytes."""
+    """Build layers of attention and of a wide product; a separate storage for each tensor wastes bytes here."""
     x = inputs[0]
     for _ in range(2):
         query, key, value = (builder.emit(each(x)) for each in (relax.op.sin, relax.op.cos, relax.op.tanh))
@@ -49,7 +49,7 @@ def chain(builder: Any, inputs: list[Any]) -> Any:
 
 
 def build_padded(builder: Any, inputs: list[Any]) -> Any:
-    """Build a chain of convolutions, whose kernels pad into temporaries."""
+    """Build a chain of convolutions whose kernels write padded inputs to temporaries."""
     x = inputs[0]
     for weights in inputs[1:]:
         x = builder.emit(relax.op.nn.conv2d(x, weights, padding=1))
@@ -61,7 +61,7 @@ CONVOLUTIONS = ((1, 4, 16, 16), (8, 4, 3, 3), (16, 8, 3, 3), (4, 16, 3, 3))
 
 
 def fan(builder: Any, inputs: list[Any]) -> Any:
-    """Build wide values that are all computed before the first one is reduced, which is a bad order."""
+    """Build wide values that are all computed before the first one is reduced, which needs many bytes."""
     wide = [builder.emit(relax.op.concat([builder.emit(relax.op.exp(inputs[0]))] * (k + 2), axis=1)) for k in range(4)]
     rows = [builder.emit(relax.op.sum(each, axis=1, keepdims=True)) for each in wide]
     return builder.emit(relax.op.concat(rows, axis=1))
@@ -87,7 +87,7 @@ class Branches:
 
 
 def prepare_module(module: Any, *first: Any) -> Any:
-    """Return a module after the passes of the default pipeline that precede StaticPlanBlockMemory."""
+    """Return a module after all passes of the default pipeline that precede StaticPlanBlockMemory."""
     names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
     passes = [getattr(relax.transform, name)() for name in names]
     with TARGET:

@@ -1,4 +1,4 @@
-"""memplan's passes inside TVM: outputs equal those on TVM's own plans bit by bit, and no plan is larger."""
+"""memplan's passes inside TVM: outputs are bit-identical to outputs on TVM's own plans, and no plan is larger."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _restore_passes() -> Iterator[None]:
 
 
 def compare_plans(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
-    """Return memplan's plan of `main` after asserting that the outputs equal those on TVM's plan."""
+    """Return memplan's plan of `main` after asserting that outputs on it equal outputs on TVM's plan."""
     found: list[PlannedFunction] = []
     memplan.tvm.uninstall()
     own = [outputs(module, *run) for run in runs]
@@ -56,7 +56,7 @@ def test_all_tensors_of_a_function_are_planned_at_the_lower_bound() -> None:
     assert planned.tensors > 10
 
 
-def test_without_offsets_tensors_share_whole_storages_from_their_start() -> None:
+def test_without_offsets_each_tensor_is_at_the_start_of_a_storage() -> None:
     planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
     assert planned.memplan <= planned.own
     kept = prepare_module(module_of(chain, (4, 16)))
@@ -65,7 +65,7 @@ def test_without_offsets_tensors_share_whole_storages_from_their_start() -> None
     assert "ensure_zero_offset" not in text
 
 
-def test_a_function_keeps_its_own_plan_if_memplan_finds_no_smaller_one() -> None:
+def test_tvms_plan_is_kept_if_memplan_finds_no_smaller_plan() -> None:
     planned = compare_plans(module_of(lambda builder, x: builder.emit(relax.op.exp(x[0])), (4, 4)), (draw(4, 4),))
     assert planned.reason == "memplan found no smaller one"
 
@@ -74,13 +74,13 @@ def bounded_module(most: int) -> Any:
     return module_of(chain, (tvm.tirx.Var("n", "int64"), 16), bounds={"n": (1, most)})
 
 
-def test_a_dimension_with_an_upper_bound_is_planned_at_its_bound() -> None:
+def test_a_dimension_with_an_upper_bound_is_planned_for_this_bound() -> None:
     planned = compare_plans(bounded_module(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
     assert planned.at == {"n": 32}
     assert planned.memplan == planned.bound < planned.own
 
 
-def test_the_runtime_refuses_a_symbol_above_its_bound() -> None:
+def test_the_runtime_refuses_symbol_values_above_the_bound() -> None:
     memplan.tvm.install()
     with pytest.raises(Exception, match="match_cast error"):
         outputs(bounded_module(32), draw(33, 16))
@@ -137,7 +137,7 @@ def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     nested = compare_plans(module, arrays, lift=True, nests=True)
     assert lifted.tensors == nested.tensors == plain.tensors + 3
     assert nested.memplan < lifted.memplan
-    assert plain.memplan < nested.memplan  # only the lifted plan counts the temporaries of kernels
+    assert plain.memplan < nested.memplan  # Only the lifted plan counts the temporaries of kernels.
 
 
 def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
@@ -160,12 +160,12 @@ def test_calls_outside_dataflow_blocks_are_not_reordered() -> None:
     tvm.ir.assert_structural_equal(OrderBindings()(module), module)
 
 
-def test_a_target_without_offsets_gets_whole_storages() -> None:
-    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # no target is set here
+def test_tensors_have_no_offsets_on_an_unknown_target() -> None:
+    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # No target is set here.
     assert "ensure_zero_offset" not in text
 
 
-def test_functions_captured_as_cuda_graphs_get_whole_storages() -> None:
+def test_tensors_of_captured_cuda_graphs_have_no_offsets() -> None:
     with TARGET, tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
         text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()
     assert "ensure_zero_offset" not in text
@@ -178,30 +178,30 @@ def test_the_log_names_the_functions_that_were_planned(caplog: pytest.LogCapture
     assert "by memplan" in caplog.text
 
 
-def test_a_function_that_memplan_cannot_read_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
+def test_tvms_plan_is_kept_for_an_unreadable_function(caplog: pytest.LogCaptureFixture) -> None:
     module = prepare_module(module_of(chain, (tvm.tirx.Var("n", "int64"), 16)))
     with TARGET, caplog.at_level(logging.WARNING, logger="memplan.tvm"):
         kept = PlanMemory(offsets=False)(module)
     tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
-    assert "whose plan stays: it cannot be read: sizes without bounds on device 0" in caplog.text
+    assert "whose plan stays: it cannot be read: sizes have no bounds, and pointers of device 0" in caplog.text
 
 
-def test_a_module_that_is_not_lowered_yet_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
+def test_tvms_plan_is_kept_for_a_module_that_is_not_lowered(caplog: pytest.LogCaptureFixture) -> None:
     with TARGET:
         module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
         with caplog.at_level(logging.WARNING, logger="memplan.tvm"):
             kept = PlanMemory()(module)
     tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
-    assert "it cannot be read: R.call_tir stands in it, before CallTIRRewrite has run" in caplog.text
+    assert "it cannot be read: R.call_tir is in the function, so CallTIRRewrite has not run yet" in caplog.text
 
 
-def test_importing_the_package_with_another_version_of_tvm_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_fails_with_another_version_of_tvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tvm, "__version__", "0.28.0")
-    with pytest.raises(ImportError, match=r"TVM 0\.28\.0 is not 0\.27, which its passes are for; TVM's own plan stays"):
+    with pytest.raises(ImportError, match=r"TVM 0\.28\.0 is not supported, only 0\.27; TVM's own plan is kept"):
         importlib.reload(importlib.import_module("memplan.extensions.tvm.public"))
 
 
-def test_uninstall_restores_the_pass_of_tvm() -> None:
+def test_uninstall_restores_tvms_pass() -> None:
     own = relax.transform.StaticPlanBlockMemory
     memplan.tvm.install(lift=True, order=True)
     assert relax.transform.StaticPlanBlockMemory is not own
@@ -209,6 +209,6 @@ def test_uninstall_restores_the_pass_of_tvm() -> None:
     assert relax.transform.StaticPlanBlockMemory is own
 
 
-def test_wrong_options_are_refused_by_install() -> None:
+def test_install_refuses_wrong_options() -> None:
     with pytest.raises(TypeError, match="alignment"):
         memplan.tvm.install(alignment=64)

@@ -1,4 +1,4 @@
-"""Rows of the source documents tested inside TVM; each test name begins with its row, as in `tests/seeds`."""
+"""Rows of the source documents, tested inside TVM; each test name starts with its row, as in `tests/seeds`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 @cache
 def make_module(name: str) -> Any:
-    """Return a prepared module as it is directly before StaticPlanBlockMemory."""
+    """Return a prepared module in its state directly before StaticPlanBlockMemory."""
     if name == CHAIN:
         return prepare_module(module_of(chain, (24, 16)))
     if name == BRANCHED:
@@ -53,7 +53,7 @@ def tensors(module: Any, **options: Any) -> list[AllocatedTensor]:
 
 
 def workspaces(module: Any) -> list[int]:
-    """Return the total bytes of the temporaries of each kernel."""
+    """Return the total size of each kernel's temporaries in bytes."""
     kernels = [each for _, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     shapes = [[[int(length) for length in each.shape] for each in temporaries(kernel)] for kernel in kernels]
     return [sum(4 * a * b * c * d for a, b, c, d in rows) for rows in shapes]
@@ -195,7 +195,7 @@ def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
 
 def test_s4_01_the_pass_replaces_static_plan_block_memory() -> None:
     _, after = plan_module(make_module(CHAIN))
-    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # the returned tensor
+    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # This is the returned tensor.
     assert "R.memory.alloc_tensor" in after["main"].script()
 
 
@@ -271,7 +271,7 @@ def test_s4_11_tensors_of_different_branches_share_bytes() -> None:
 def test_s4_12_a_function_that_cannot_be_planned_is_reported() -> None:
     with TARGET:
         early = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
-    assert "R.call_tir stands in it" in plan_module(early)[0].reason
+    assert "R.call_tir is in the function" in plan_module(early)[0].reason
 
 
 def test_s4_13_planned_functions_print_without_metadata() -> None:

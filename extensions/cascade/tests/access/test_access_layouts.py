@@ -1,4 +1,4 @@
-"""Access maps of batches, of sequences, and of channels at any axis; moving only channels moves no pixel."""
+"""Access maps of batches, of sequences, and of channels at any axis; reordering channels alone moves no pixel."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_attention_products_are_striped_by_rows_of_queries() -> None:
     products = [row for row in graph.operations if row.kind == "matmul"]
     assert [row.role for row in products] == ["striped"] * 2
     assert [read.rows == SAME for row in products for read in row.reads] == [True, False] * 2
-    # 144 queries, 144 keys, 128 numbers each, whatever the number of heads.
+    # The count follows from 144 queries, 144 keys and 128 numbers each, for any number of heads.
     assert graph.macs_of(graph.operations.index(products[0])) == 144 * 144 * 128
     assert sum(row.role == "barrier" for row in graph.operations) == 1
 
 
-def test_layer_norms_and_matrix_products_between_transpositions_are_no_barriers() -> None:
+def test_layer_norms_and_matrix_products_between_transpositions_are_not_barriers() -> None:
     graph = access_graph(convnext_tiny(64, (1, 1)))
     assert [row.reason for row in graph.operations if row.role == "barrier"] == []
 
@@ -113,18 +113,18 @@ def test_an_operation_whose_attributes_contradict_its_shapes_is_a_barrier_with_t
         return graph_of([into, out], {"kind": kind, "attributes": attributes}).operations[0].reason
 
     image = [1, 8, 8, 4]
-    said = "kernel, strides, dilations and pads say 4 rows, its shape says 8"
+    said = "kernel, strides, dilations and pads give 4 rows, its output shape has 8"
     assert reason("conv2d", image, image, kernel=[1, 1], strides=[2, 2]) == said
-    assert "rows, its shape says 8" in reason("max_pool2d", image, image, kernel=[3, 3], dilations=[3, 3])
-    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[10**9, 1])
-    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[1, 1], pads=[-5, 0, 0, 0])
-    assert "rows, its shape says 8" in reason("conv2d_transpose", image, image, kernel=[2, 2], strides=[2, 2])
-    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "makes 5 channels of 4"
+    assert "rows, its output shape has 8" in reason("max_pool2d", image, image, kernel=[3, 3], dilations=[3, 3])
+    assert "rows, its output shape has 8" in reason("conv2d", image, image, kernel=[10**9, 1])
+    assert "rows, its output shape has 8" in reason("conv2d", image, image, kernel=[1, 1], pads=[-5, 0, 0, 0])
+    assert "rows, its output shape has 8" in reason("conv2d_transpose", image, image, kernel=[2, 2], strides=[2, 2])
+    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "computes 5 channels from 4"
     assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
     assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
-    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not make its own"
-    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice behind the end of its rows runs whole"
-    # Rounded up, the last window reaches beyond the border.
+    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not add up to its output shape"
+    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice beyond the end of its rows runs whole"
+    # A size that is rounded up is accepted: the last window then reaches beyond the border.
     assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""
 
 
@@ -134,7 +134,7 @@ def test_an_additive_attention_mask_of_any_broadcast_shape_causes_no_barrier(mas
     batch = 2 if mask[0] == 2 else 1
     flat, heads, turned = [batch, 16, 32], [batch, 4, 16, 8], [batch, 4, 8, 16]
     scores = [batch, 4, 16, 16]
-    # The tensors of two layers of attention that share a mask: q, k, v of each, in heads, then scores.
+    # Build two layers of attention that share a mask: q, k, v of each, in heads, then scores.
     shapes, ops = [flat, mask, mask], list[dict[str, object]]()
     if is_early:
         ops.append({"in": [1], "out": [2], "kind": "relu"})
@@ -164,7 +164,7 @@ def test_an_additive_attention_mask_of_any_broadcast_shape_causes_no_barrier(mas
 
 
 def chain(*rows: dict[str, Any]) -> OperationGraph:
-    """Return operations on images of 32 x 32 x 8, one after the other."""
+    """Return a graph of operations on images of 32 x 32 x 8, one after the other."""
     tensors = [{"shape": [1, 32, 32, 8], "dtype": "int8"} for _ in range(len(rows) + 1)]
     ops = [{"in": [k], "out": [k + 1], **row} for k, row in enumerate(rows)]
     return graph_from({"size": [8192] * len(tensors), "kept": [len(rows)], "tensors": tensors, "ops": ops})

@@ -1,4 +1,4 @@
-"""Cascades in C, compiled with sanitizers: in the planned arena they compute what numpy computes layer by layer."""
+"""Cascades in C, compiled with sanitizers: in the planned arena they compute the same values as numpy by layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.networks import Network
 
 
 def network(dtype: str = "int8") -> OperationGraph:
-    """Return a small network with every kind that has a reference kernel."""
+    """Return a small network with an operation of every kind that has a reference kernel."""
     net = Network("all_kinds", dtype)
     x = net.conv(net.input(18, 14, 3), 8, 3, 2, pad=1)
     y = net.conv(net.depthwise(net.conv(x, 16, 1)), 8, 1)
@@ -94,14 +94,14 @@ def test_regions_along_channels_in_c_compute_the_same_outputs_as_numpy(dtype: st
     image = image if dtype == "int8" else (image / 64).astype(np.float32)
     expected = run_in_numpy(values, image).ravel()
     point = cascade(graph, CascadeOptions(alignment=4)).points[-1]
-    # One region sums over the channels of all steps, and one makes some output channels in each step.
+    # The test covers both kinds of regions: sums over the channels of all steps, and some output channels per step.
     along = [region for region in point.cascade.regions if region.kind == "channels"]
     assert {is_accumulated(point.cascade.graph, region) for region in along} == {True, False}
     got = np.frombuffer(run(write_program(tmp_path, point, values), image), expected.dtype)
     assert np.array_equal(got, expected) if dtype == "int8" else np.allclose(got, expected, atol=1e-4)
 
 
-def test_c_code_passes_on_a_streamed_output_of_a_global_pool_after_its_sums_are_complete() -> None:
+def test_c_code_streams_the_output_of_a_global_pool_after_its_sums_are_complete() -> None:
     net = Network("sums")
     net.global_pool(net.conv(net.input(9, 9, 3), 16))
     point = cascade(coarse(net.graph()), CascadeOptions(output="streamed")).points[-1]

@@ -32,7 +32,7 @@ def test_cascade_of_two_convolutions_has_the_documented_peak_and_tiles() -> None
     assert result.layers_peak == 23_040
     assert [(point.peak, point.macs_ratio) for point in result.points] == [(6_668, 1.0)]
     assert result.checked_positions == (0,)
-    # 16 stripes of 6 x 6 x 32 bytes.
+    # The region has 16 tiles of 6 x 6 x 32 bytes.
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_TILES, 6, 6, 0))
     assert region.steps == (4, 4)
     assert region.holds[2].bytes == 1_152
@@ -51,7 +51,7 @@ def test_cascade_of_an_image_of_one_row_has_the_same_peaks_as_of_one_column() ->
     assert all(point.checked_by_value for point in wide.points)
 
 
-def test_the_table_says_if_no_region_can_be_cut_into_the_given_stripes() -> None:
+def test_the_table_reports_that_no_region_can_be_cut_into_the_given_stripes() -> None:
     net = Network("line")
     net.conv(net.conv(net.input(1, 96, 4), 16), 4)
     told = "no region                      can be cut into stripes of 2 and 8"
@@ -127,7 +127,7 @@ def test_unet_as_a_single_region_computes_correct_values_in_its_planned_arena() 
     assert check_by_value(point.cascade, point.offsets, point.peak) > 4_000_000
 
 
-def test_the_options_fit_and_macs_leave_out_points_beyond_their_bounds() -> None:
+def test_the_options_fit_and_macs_omit_points_beyond_their_bounds() -> None:
     graph = NETWORKS["mobilenet_v1"]()
     within = cascade(graph, CascadeOptions(fit=300_000))
     assert within.points
@@ -145,7 +145,7 @@ def test_the_answer_reports_whether_all_intervals_were_searched_in_time() -> Non
     assert stopped.layers_peak == 1_204_224
 
 
-def test_an_empty_graph_and_a_graph_of_size_zero_are_answered() -> None:
+def test_cascade_accepts_an_empty_graph_and_a_graph_of_zero_size_tensors() -> None:
     nothing = cascade(graph_from({}), CascadeOptions(check=True))
     assert (nothing.layers_peak, nothing.barriers) == (0, ())
     one = cascade(
@@ -169,7 +169,7 @@ def test_a_global_pool_before_a_later_reader_is_reported_as_a_barrier_with_its_l
     result = cascade(net.graph(), CascadeOptions(macs=1.0))
     (barrier,) = result.barriers
     assert (barrier.operation, barrier.kind) == (2, "global_average_pool")
-    assert barrier.reason == "is accumulated over all rows: a region ends with it"
+    assert barrier.reason == "is accumulated over all rows, so a region ends with it"
     assert barrier.bytes == 12 * 12 * 24 + 24
     assert barrier.bytes <= result.points[-1].peak
 
@@ -183,7 +183,7 @@ def test_one_streamed_region_contains_several_heads_in_any_order(is_late: bool) 
     net.conv(net.conv(net.conv(trunk, 32, 3, 2) if deep is None else deep, 32, 3), 8, 1)
     result = cascade(net.graph(), CascadeOptions(input="streamed", output="streamed", check=True))
     best = result.points[-1]
-    # The peak has rings of the trunk and of the deeper branch, and one row of each head: no tensor is ever whole.
+    # The peak counts rings of the trunk and of the deeper branch, and one row of each head, but no whole tensor.
     assert (best.peak, best.macs_ratio) == (5_824, 1.0)
     assert [(region.first_operation, region.end) for region in best.cascade.regions] == [(0, 6)]
     assert result.checked_positions == tuple(range(len(result.points)))
@@ -215,7 +215,7 @@ def test_a_thin_panel_recomputes_an_expansion_and_rolls_its_narrow_input() -> No
 
 
 def test_points_that_were_not_checked_in_time_are_counted() -> None:
-    # Checking the point of unet by value takes seconds, so the time is over after its plan.
+    # Checking unet's point by value takes seconds, so the time ends before the check does.
     result = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0, check=True, time_limit_s=0.4))
     assert result.points
     assert (result.checked_positions, result.exhausted.unchecked) == ((), len(result.points))
@@ -244,7 +244,7 @@ def test_a_check_by_value_of_a_graph_that_writes_a_tensor_twice_is_refused() -> 
     tensor = {"shape": [1, 8, 8, 1], "dtype": "int8"}
     ops = [{"in": [0], "out": [1], "kind": "relu"}, {"in": [0, 1], "out": [1], "kind": "add"}]
     graph = graph_from({"size": [64, 64], "kept": [1], "tensors": [tensor] * 2, "ops": ops})
-    with pytest.raises(OptionError, match=r"got ops\[1\], which makes tensor 1 again"):
+    with pytest.raises(OptionError, match=r"got ops\[1\], which writes tensor 1 again"):
         cascade(graph, CascadeOptions(check=True))
     assert cascade(graph).layers_peak > 0
 
@@ -264,5 +264,5 @@ def test_check_slides_rejects_an_output_that_begins_one_byte_too_low() -> None:
 def test_the_option_sliding_is_refused_for_tensors_that_are_not_stored_row_by_row() -> None:
     graph = replace(access_graph(two_convolutions()), layout="NCHW")
     assert cascade(graph).points
-    with pytest.raises(OptionError, match="sliding: needs tensors that lie row by row"):
+    with pytest.raises(OptionError, match="sliding: needs tensors that are stored row by row"):
         cascade(graph, CascadeOptions(overlap="sliding"))

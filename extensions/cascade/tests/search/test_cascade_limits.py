@@ -1,4 +1,4 @@
-"""Limits of the search for cascades, the report of the parts that they left out, and sweeps over limits."""
+"""Limits of the search for cascades, the report of the parts that they omit, and sweeps over limits."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_search_begins_with_regions_across_the_highest_peak() -> None:
         ends[0] += 1
         return ends[0] > 1
 
-    # The time is over after the first end of regions: the operation with the largest input and output.
+    # The time ends after one end of regions was searched: the operation with the largest input and output.
     found = RegionSearch(graph, CascadeOptions()).run(is_over)
     found = found[found[:, 6] != KIND_WHOLE]
     assert {*found[:, FOUND_TO].tolist()} == {4}
@@ -100,7 +100,7 @@ def test_the_option_point_limits_the_check_by_value_to_that_point() -> None:
     assert alone.exhausted.unchecked == 0
 
 
-def test_a_region_does_not_make_rows_that_its_strided_last_operation_skips() -> None:
+def test_a_region_does_not_compute_rows_that_its_strided_last_operation_skips() -> None:
     net = Network()
     net.conv(net.conv(net.input(8, 8, 2), 4, 1), 3, 1, 8, pad="valid")
     result = cascade(net.graph(), CascadeOptions(check=True))
@@ -117,7 +117,7 @@ def test_a_streamed_input_never_needs_a_higher_peak_than_a_resident_one() -> Non
     assert all(any(one.peak <= other.peak and one.macs <= other.macs for one in pieces) for other in whole)
 
 
-def test_the_table_of_an_empty_graph_says_that_it_has_no_operations() -> None:
+def test_the_table_of_an_empty_graph_reports_that_it_has_no_operations() -> None:
     assert [*lines(cascade(graph_from({})))][2] == "the graph has no operations"
 
 
@@ -142,7 +142,7 @@ def test_no_region_crosses_an_operation_named_as_barrier() -> None:
         assert len(held.checked_positions) == len(held.points)
 
 
-def test_the_option_barriers_refuses_a_name_of_no_operation() -> None:
+def test_the_option_barriers_refuses_a_name_without_an_operation() -> None:
     with pytest.raises(OptionError) as refused:
         cascade(two_convolutions(), CascadeOptions(barriers=("7",)))
     rule = 'must be positions, names or outputs of operations, such as "conv2d_0", "conv2d_1", got "7"'
@@ -153,7 +153,7 @@ DRAWN = (random_network, random_blocks, random_units, random_six)
 
 
 def unpadded_network(layers: int) -> OperationGraph:
-    """Convolutions of three rows without padding, the last one of which makes 8 rows of few channels."""
+    """Return a chain of convolutions of three rows without padding; the last one computes 8 rows of few channels."""
     net = Network()
     x = net.input(8 + 2 * layers, 16, 1)
     for k in range(layers):
@@ -166,7 +166,7 @@ def test_a_region_without_rolling_recomputes_two_more_rows_a_step_for_each_furth
     graph, height, steps = unpadded_network(depth), 2, 4
     options = CascadeOptions(stripe=(height, 0), rolling=False, check=True)
     found = cascade(graph, options)
-    # The operation k places before the last one makes 2k rows more than the stripe, in each of its steps.
+    # In each step, the operation k places before the last one computes 2k rows more than the stripe.
     macs = [row.macs * 16 for row in reversed(found.graph.operations)]
     again = sum(each * steps * (height + 2 * k) for k, each in enumerate(macs))
     assert again in [point.macs for point in found.points]
@@ -207,7 +207,7 @@ def test_a_larger_limit_on_region_length_never_yields_worse_points(seed: int) ->
 
 
 def test_a_limit_on_region_length_never_improves_points_in_which_operations_run_again() -> None:
-    # If regions were short from the start, this network would get other and more repeated operations.
+    # The seed is chosen so that short regions from the start would lead to other and more repeated operations.
     graph = random_network(random.Random(108))
     options = CascadeOptions(input="streamed")
     short, free = (cascade(graph, options.model_copy(update={"longest": longest})).points for longest in (2, 60))

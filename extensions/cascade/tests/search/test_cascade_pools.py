@@ -1,4 +1,4 @@
-"""Cascades in two memories: buffers of regions are in the fast one, whole tensors where they cost least."""
+"""Cascades in two memories: buffers of regions are in the fast one, whole tensors in the one where they cost least."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _limit_chains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blocks() -> OperationGraph:
-    """Return a network of two inverted residual blocks, each of which halves the rows."""
+    """Return a network of two inverted residual blocks, each of which halves the number of rows."""
     net = Network()
     x = net.input(16, 16, 3)
     for channels in (4, 8):

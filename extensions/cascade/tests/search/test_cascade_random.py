@@ -54,7 +54,7 @@ def test_random_regions_compute_correct_values_and_fail_with_one_row_less_in_a_b
                 for tensor, hold in region.holds.items():
                     less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
                     if less is not None:
-                        with pytest.raises(InvalidPlanError, match="must be equal to the value layer by layer"):
+                        with pytest.raises(InvalidPlanError, match="must equal the value computed layer by layer"):
                             check_by_value(less, offsets, size, seed)
                         refused += 1
     assert rows > 10
@@ -80,7 +80,7 @@ def test_fronts_are_equal_to_brute_force_over_all_chains_of_regions() -> None:
         assert fronts_differ(seed, 25) == []
 
 
-def test_front_of_three_counts_the_chains_that_it_cuts_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_front_of_three_counts_the_chains_that_it_omits(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_network(random.Random(207), 5)
     found, n = RegionSearch(graph, CascadeOptions()).run(), len(graph.operations)
     every, none = front_of_three(found, n, 2**62)
@@ -125,14 +125,14 @@ def test_plans_of_random_networks_reach_the_estimated_peak_and_compute_correct_v
 
 
 def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
-    """Return an expansion, a depthwise convolution and a projection to few channels."""
+    """Return a network of an expansion, a depthwise convolution and a projection to few channels."""
     net = Network(dtype=dtype)
     net.conv(net.depthwise(net.conv(net.input(size, size, into), 64, 1)), 2, 1)
     return net.graph()
 
 
 def channel_cascade(graph: AccessGraph, first: int, end: int, tile: int) -> Cascade:
-    """Return the cascade of one region."""
+    """Return a cascade that consists of one region along channels."""
     row = (first, end, 0, 0, 0, 0, KIND_CHANNELS, tile, 0, 0)
     return Cascade(graph, (region_of(graph, CascadeOptions(), row),))
 
@@ -150,7 +150,7 @@ def test_a_region_along_channels_sums_its_projection_over_all_steps(dtype: str) 
         assert check_by_value(made, offsets, size) > 0
         less = shrunk(made, 0, graph.operations[0].outputs[0])
         assert less is not None
-        with pytest.raises(InvalidPlanError, match="must be equal to the value layer by layer"):
+        with pytest.raises(InvalidPlanError, match="must equal the value computed layer by layer"):
             check_by_value(less, offsets, size)
 
 
@@ -181,7 +181,7 @@ def test_a_region_along_channels_contains_a_global_pool_after_an_expansion() -> 
 
 
 def small_network(dtype: str = "int8") -> OperationGraph:
-    """Return a network with squeeze-and-excite, branches that join, regions along channels, and a global pool."""
+    """Return a network with squeeze-and-excite, joining branches, regions along channels, and a global pool."""
     net = Network(dtype=dtype)
     x = net.conv(net.input(20, 18, 3), 8, 3, 2)
     x = net.conv(add_excitation(net, net.depthwise(net.conv(x, 48, 1)), 4, "", "sigmoid"), 8, 1)

@@ -25,7 +25,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def squeeze_network(size: int = 12) -> OperationGraph:
-    """Return a squeeze-and-excite block, in which the global pool of a tensor scales that tensor."""
+    """Return a squeeze-and-excite block, in which the global pool of a tensor scales the same tensor."""
     net = Network()
     wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
     scale = net.conv(net.global_pool(wide), 24, 1)
@@ -85,7 +85,7 @@ def test_efficientnet_b0_with_repeated_operations_reaches_its_recorded_peak() ->
 def test_two_blocks_that_both_determine_the_peak_are_repeated_together() -> None:
     result = cascade(se_twice(24), CascadeOptions(macs=1.6, check=True))
     assert len(result.checked_positions) == len(result.points)
-    # One of the two blocks alone lowers nothing.
+    # Repeating only one of the two blocks would not lower the peak.
     assert result.points[-1].peak < 0.55 * result.points[0].peak
     assert all(point.peak == point.estimate for point in result.points)
 
@@ -110,7 +110,7 @@ def test_a_region_may_begin_in_a_second_pass_and_end_at_a_sum_without_one() -> N
     y = net.depthwise(net.conv(x, 144, 1))
     net.add_dense(net.global_pool(net.add(x, net.conv(add_excitation(net, y, 4, "", ""), 24, 1))), 10)
     points = [point for point in cascade(net.graph()).points if point.macs_ratio < 1.32]
-    # With second passes at all sums at once, 49,216 take 33.7 % more multiplications.
+    # If all sums had second passes at once, a peak of 49,216 would take 33.7 % more multiplications.
     assert points[-1].peak <= 49_088
 
 
@@ -149,7 +149,7 @@ def test_interleaved_heads_are_reordered_one_after_the_other() -> None:
 
 @pytest.mark.slow
 def test_branches_of_shufflenet_are_ordered_by_the_memory_of_their_regions() -> None:
-    # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
+    # The branch with a ring must run before the other branch has an output; smaller networks do not show this.
     result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
     assert result.points[-1].peak == result.points[-1].estimate == 123_268
 
@@ -175,7 +175,7 @@ def test_no_other_order_of_a_chain_is_searched() -> None:
 
 @pytest.mark.slow
 def test_a_graph_with_second_passes_is_also_searched_in_other_orders() -> None:
-    # The shortcut of a squeezed block runs before its gate, so the gate is not alive with three whole tensors.
+    # The shortcut of a squeezed block must run before its gate, so that the gate is not alive with three whole tensors.
     result = cascade(regnet_y_400mf(), CascadeOptions(macs=1.11))
     assert result.points[-1].peak == result.points[-1].estimate <= 313_612
 
@@ -206,7 +206,7 @@ def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_most_at_
             continue
         for chain in joined.chains:
             alone = joined.graph_of_chain(chain)
-            # The graph of a chain, searched by itself, has a chain as good: the joined cuts count nothing else.
+            # The graph of a chain, searched alone, must have an equal chain, as joined cuts must not lower costs.
             own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
             assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
 

@@ -1,4 +1,4 @@
-"""Operations with working memory in cascades: it counts in every step and is a buffer of the plan."""
+"""Operations with working memory in cascades: it counts in every step, and is a buffer of the plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORK = 3000
 
 
 def add_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
-    """Return a graph some of whose operations need workspaces."""
+    """Return the graph with workspaces of the given sizes in bytes, by operation."""
     rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
     return replace_fields(graph, ops=tuple(rows))
 

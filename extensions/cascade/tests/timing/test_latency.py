@@ -1,4 +1,4 @@
-"""Latencies of cascades on a target, compared with a simple recount of all steps and with bytes that regions count."""
+"""Latencies of cascades on a target, compared with a simple recount of all steps and the bytes that regions count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def machine(native: int = 1, rate: float = 16, bandwidth: float = 8, capacity: i
 
 
 def recount(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, int]:
-    """Return the time of a cascade and its bytes over the link, counted step by step."""
+    """Return the time of a cascade and its bytes over the link, recounted step by step."""
     graph, time, total = cascade.graph, 0.0, 0
     over, held = slow | set(cascade.streamed), {t for region in cascade.regions for t in region.pieces}
     for t in graph.inputs:
@@ -156,7 +156,7 @@ def test_latencies_of_drawn_cascades_equal_a_recount_step_by_step(seed: int) -> 
 def test_bytes_over_the_link_equal_those_counted_from_regions(seed: int) -> None:
     one, slow = draw_cascade(seed, ["resident"])
     graph = one.graph
-    # With an engine that takes no time, and a byte in each unit of time, the time is the bytes.
+    # With an infinitely fast engine and one byte per unit of time, the latency equals the number of bytes.
     moved = latency_of(one, machine(rate=1e15, bandwidth=1), slow)
     slices = sum(region.channel_steps or 0 for region in one.regions) * 40
     counted = sum(bytes_ for t, bytes_ in moved_of(one).items() if t in slow)
@@ -165,7 +165,7 @@ def test_bytes_over_the_link_equal_those_counted_from_regions(seed: int) -> None
             made = region.ranges.get(v)
             times = 1 if made is None or region.kind == "channels" else runs(made.rows) * runs(made.columns)
             counted += graph.operations[v].weights * times
-    # Slices of channels are rounded up to bytes.
+    # Allow for slices of channels, which are rounded up to bytes.
     assert counted - 1e-6 <= moved <= counted + slices + 1e-6
 
 
@@ -180,7 +180,7 @@ def test_less_slow_traffic_lowers_the_latency_and_a_point_that_does_not_fit_has_
     assert all(point.latency is not None for point in found.points)
     layers = found.points[-1]
     assert (layers.peak, len(layers.regions)) == (0, 5)
-    # S3.19: the cascade moves less than layer by layer, and is faster where the link is slow.
+    # S3.19: on a slow link, the cascade is faster than layer by layer, as it moves fewer bytes.
     least = min(found.points, key=lambda point: point.slow_traffic or 0)
     assert (least.slow_traffic or 0) * 10 < (layers.slow_traffic or 0)
     assert (least.latency or 0) < (layers.latency or 0)

@@ -1,4 +1,4 @@
-"""The simulation of networks on a target, compared with counts from regions and by hand; and invalid steps."""
+"""The simulation of networks on a target, compared with counts from regions and by hand, and invalid steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_simulated_steps_count_the_same_arithmetic_as_the_regions(seed: int)
     target = machine(bandwidth=1e12, rate=1)
     found, wrong = run_network(graph, steps, target)
     assert not wrong
-    # With a link that takes no time, the time is the arithmetic.
+    # With an infinitely fast link, the latency is the time of the arithmetic.
     work = macs_of(Cascade(graph, regions))
     assert sum(step.latency for step in found) == pytest.approx(work, rel=1e-6, abs=1)
     assert min_needs(graph, target)[0] <= work
@@ -120,12 +120,12 @@ def _drop_last(made: Stripes) -> Stripes:
     [
         (
             _drop_last,
-            "must be tiles of one operation that make all of it once",
+            "must be tiles of one operation that cover its output exactly once",
         ),
-        (None, "must be one operation that has no parts, to run whole"),
+        (None, "must be a single operation that cannot be split, as it runs whole"),
     ],
 )
-def test_run_network_names_steps_that_do_not_make_their_tensors(change: object, sentence: str) -> None:
+def test_run_network_reports_steps_that_do_not_compute_their_tensors(change: object, sentence: str) -> None:
     graph = access_graph(two_convolutions())
     step = single_step(graph, 0, rows=6)
     region = CascadeRegion.whole_region(0, 0)
@@ -134,7 +134,7 @@ def test_run_network_names_steps_that_do_not_make_their_tensors(change: object, 
     assert run_network(graph, [NetworkStep(region)], machine())[1] == [f"subgraphs[0]: {sentence}"]
 
 
-def test_run_network_names_a_ring_buffer_with_too_few_rows() -> None:
+def test_run_network_reports_a_ring_buffer_with_too_few_rows() -> None:
     net = Network()
     net.conv(net.conv(net.input(16, 16, 2), 2, 3), 2, 3)
     graph, options = coarse(net.graph()), CascadeOptions()
@@ -147,10 +147,10 @@ def test_run_network_names_a_ring_buffer_with_too_few_rows() -> None:
     held = {**region.holds, tensor: less}
     short = region.remake(region.ranges, held.values())
     (sentence,) = run_network(graph, [NetworkStep(short)], machine())[1]
-    assert f"must read what is there of tensor {tensor}" in sentence
+    assert f"must read only stored elements of tensor {tensor}" in sentence
 
 
-def test_run_network_names_missing_writes_and_missing_operations() -> None:
+def test_run_network_reports_missing_writes_and_missing_operations() -> None:
     graph = access_graph(two_convolutions())
     first, second = single_step(graph, 0), single_step(graph, 1)
     lost = [replace(first, retained=graph.operations[0].outputs), second]

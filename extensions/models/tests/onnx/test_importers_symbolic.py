@@ -156,7 +156,7 @@ def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
 @pytest.mark.parametrize(
     ("data", "ranges", "sentence"),
     [
-        (EXPORTED, {"x": SymbolRange()}, 'symbol: must be a dimension that the model names (s77), got "x"'),
+        (EXPORTED, {"x": SymbolRange()}, 'symbol: must be a named dimension of the model (s77), got "x"'),
         (node("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape before the program runs'),
         (node("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
         (node("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in symbol=n=1..1024'),
@@ -223,7 +223,7 @@ def test_a_comparison_that_depends_on_symbol_values_is_refused() -> None:
     numbers = SymbolicNumbers({"n": SymbolRange(max=40)})
     n = numbers.symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300
-    with pytest.raises(FormatError, match="must compare alike for all values, got n <= 7"):
+    with pytest.raises(FormatError, match="must compare equally for all values, got n <= 7"):
         assert n < 8
     with pytest.raises(FormatError, match="must divide by a number"):
         assert 64 // n

@@ -1,4 +1,4 @@
-"""Arguments of the compiled searches for orders of operations, whose C++ files are in this folder."""
+"""Arguments of the compiled searches for orders of operations; the C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from memplan.solvers.core.tables import Flags, Rows
 
 
 class Moves(NamedTuple):
-    """The n macros of a part in one direction: run from the start (`is_forward`), or taken back from the end.
+    """The n macros (fixed sequences of operations) of a part in one direction: forward, or backward from the end.
 
-    Macro v has the steps step_first[v]:step_first[v + 1]. Step j has `hill[j]` more bytes alive while it runs, and
-    `net[j]` more afterwards, less the bytes of those tensors in free[free_first[j]:free_first[j + 1]] whose other
-    readers have all run. These are only tensors with several readers, none of which must run before another one; the
-    readers of tensor t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait for v,
-    and v waits for before[before_first[v]:...], both in the direction of the search. If outputs of step j may overwrite
-    inputs, it has the choices over_first[j]:over_first[j + 1]. Choice c has the tensors
-    over[input_first[c]:input_first[c + 1]]. If those in the bit set b have no other reader left, gain[gain_first[c] +
-    b] fewer bytes are alive while the step runs. `group` and `code` give the key of a state, a sum over groups of sums
-    over macros; macros that differ only in their names may have equal codes.
+    Macro v has the steps step_first[v]:step_first[v + 1]. While step j runs, `hill[j]` more bytes are alive, and after
+    it `net[j]` more, minus the bytes of those tensors in free[free_first[j]:free_first[j + 1]] whose other readers have
+    all run. Only tensors with several readers, none of which must run before another, are listed; the readers of tensor
+    t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait for v, and v waits for
+    before[before_first[v]:...], both in the direction of the search. If outputs of step j may overwrite inputs, it has
+    the choices over_first[j]:over_first[j + 1]. Choice c has the tensors over[input_first[c]:input_first[c + 1]]. If
+    the tensors in the bit set b have no other remaining reader, gain[gain_first[c] + b] fewer bytes are alive while the
+    step runs. `group` and `code` define the key of a state, a sum over groups of sums over macros. Macros that differ
+    only in their names may have equal codes.
     """
 
     step_first: I64  # (n + 1,)
@@ -47,15 +47,15 @@ class Moves(NamedTuple):
 
 FOUND, EXHAUSTED, STOPPED = 1, 0, -1
 BY_VALLEY, BY_HILL = 0, 1
-"""Branching rules: first the macro that can end with the fewest live bytes, or that rises most above its end."""
+"""Branching rules: try first the macro that can end with the fewest live bytes, or that rises most above its end."""
 
 
 class Budget(NamedTuple):
     """The arguments and the result of a search for an order whose peak is at most `budget`.
 
-    `live` bytes are alive before the first macro in the direction of the search. Segments nest at most `depth` deep.
-    `rule` determines which branch is tried first; a `seed` above 0 chooses randomly among similar ones. The search ends
-    at `node_limit` states, or once flag[0] is set.
+    `live` bytes are alive before the first macro in the direction of the search. Segments (forced sequences of macros)
+    nest at most `depth` deep. `rule` determines the branch that is tried first; a `seed` above 0 chooses randomly among
+    similar branches. The search ends after `node_limit` states, or once flag[0] is set.
     """
 
     live: int
@@ -64,15 +64,15 @@ class Budget(NamedTuple):
     rule: int
     seed: int
     node_limit: int
-    order: I64  # (n,): filled, in the direction of the search, where one is found
-    answer: I64  # (2,): nodes, and the least peak that was refused
+    order: I64  # (n,): output, the order in the direction of the search, if one is found
+    answer: I64  # (2,): output, the number of nodes, and the least peak above the budget
     flag: I64  # (1,)
 
 
 search_order = LIBRARY.kernel("search_order", tables=2)
 """`search_order(moves, budget)`: search for an order within a budget; return the outcome.
 
-FOUND: `order` has it. EXHAUSTED: no order has a peak below answer[1]. STOPPED: by the limit or the flag.
+FOUND: `order` has it. EXHAUSTED: no order has a peak below answer[1]. STOPPED: limit or flag ended the search.
 """
 
 
@@ -80,11 +80,11 @@ CUT, CUT_STOPPED = 1, -1
 
 
 class Network(NamedTuple):
-    """A flow network of n nodes: choosing a node requires all nodes to which its arcs lead.
+    """A flow network of n nodes for a closure problem: choosing a node requires all nodes to which its arcs lead.
 
-    `gain[v]` and `price[v]` are the benefit and the cost of choosing node v; the flow uses them up. Arc k leads to
+    `gain[v]` and `price[v]` are the benefit and the cost of choosing node v; the flow reduces them. Arc k leads to
     `to[k]`, with the remaining capacity `rest[k]`; `back[k]` is its reverse arc. Only nodes with `is_open` count. On
-    return, the nodes with `level[v] >= 0` are the smallest best choice.
+    return, the nodes with `level[v] >= 0` are the smallest optimal choice.
     """
 
     first: I64  # (n + 1,)
@@ -99,7 +99,7 @@ class Network(NamedTuple):
 
 
 close_cheaply = LIBRARY.kernel("close_cheaply", tables=1)
-"""`close_cheaply(network)`: find the choice with the largest gain minus price.
+"""`close_cheaply(network)`: find the closed set of nodes with the largest gain minus price.
 
 Returns CUT, or CUT_STOPPED if flag[0] was set.
 """
@@ -109,10 +109,10 @@ FOLLOWED, FOLLOW_STOPPED = 1, -1
 
 
 class Follow(NamedTuple):
-    """A known order within a budget, and another one to approach, both in the direction of the search.
+    """A known order within a budget, and a second order to approach, both in the direction of the search.
 
     `live` bytes are alive before the first operation. near[v] is the position of operation v in the order to approach.
-    After `work` operations, the remaining ones run in the known order.
+    After `work` steps of search, the remaining operations run in the known order.
     """
 
     live: int
@@ -120,12 +120,12 @@ class Follow(NamedTuple):
     work: int
     order: I64  # (n,)
     near: I64  # (n,)
-    followed: I64  # (n,): filled
+    followed: I64  # (n,): output, the resulting order
     flag: I64  # (1,)
 
 
 follow_order = LIBRARY.kernel("follow_order", tables=2)
-"""`follow_order(moves, follow)`: run at each position the operation that is first in the order to approach and fits.
+"""`follow_order(moves, follow)`: run, at each position, the first operation of the order to approach that fits.
 
 Returns FOLLOWED, or FOLLOW_STOPPED if flag[0] was set.
 """

@@ -1,4 +1,4 @@
-"""Lower bounds by minimum cuts: the fewest bytes alive while a macro runs, over all states in which it can run."""
+"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it can run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62
 _MOST_CHOICES = 3
-"""The most overwritable inputs of a step with other readers, beyond which no cut is computed."""
+"""The maximum number of overwritable inputs of a step with other readers; above it, no cut is computed."""
 _Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A bound: while `macro` runs, at least `bound` bytes are alive, exactly so if the macros in `done` ran before."""
+    """A lower bound: while `macro` runs, at least `bound` bytes are alive, and exactly `bound` right after `done`."""
 
     bound: int
     done: list[int]
@@ -30,7 +30,7 @@ class Cut:
 
 
 class FlowArcs:
-    """The arcs (from, to, capacity) of a flow network of n nodes, each with a reverse arc without flow.
+    """The arcs (from, to, capacity) of a flow network of n nodes, each with a reverse arc of capacity 0.
 
     After a flow was sent, the capacity of arc `backward[k]` is the flow on arc k.
     """
@@ -50,7 +50,7 @@ class FlowArcs:
         self.backward = place[1::2]
 
     def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
-        """Return the network with these gains and prices of its open nodes."""
+        """Return the flow network with the given gains and prices of its open nodes."""
         return Network(
             first=self._first,
             to=self._to,
@@ -65,9 +65,9 @@ class FlowArcs:
 
 
 class Cuts:
-    """The minimum cuts of a part: the set of macros, closed under predecessors, that leaves the fewest bytes alive.
+    """The minimum cuts of a part: the sets of macros, closed under predecessors, that leave the fewest bytes alive.
 
-    A macro that adds bytes has them as its price, a macro that frees bytes as its gain. A tensor is gained when all its
+    The bytes that a macro adds are its price, the bytes that it frees are its gain. A tensor is a gain once all its
     readers have run. The predecessors of the running macro are chosen, its successors excluded. The members of the part
     are consecutive in the graph.
     """
@@ -86,7 +86,7 @@ class Cuts:
         self._arcs = FlowArcs(self.n + len(moves.size), arcs)
 
     def cut(self, macro: int, step: int) -> Cut | None:
-        """Return the cut for a step of a macro; None if the flag was set, or there are too many choices.
+        """Return the cut for a step of a macro; None if the flag was set, or if there are too many choices.
 
         If outputs may overwrite inputs, it is the best cut over all sets of inputs that this macro reads last.
         """
@@ -94,7 +94,7 @@ class Cuts:
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
-        # There is one flow for each set of inputs that this macro reads last, after all their other readers.
+        # Compute one flow for each set of inputs of which this macro is the last reader.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
@@ -115,13 +115,13 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut if the macros `others` ran before; its macro is -1 if that is impossible."""
+        """Return the cut if the macros `others` ran before it; its macro is -1 if that is impossible."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # Impossible if a macro that should have run waits for this one.
+        # The condition is impossible if a macro that must have run waits for this one.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bit_array(needed, base, n), _bit_array(later, base, n)
@@ -143,7 +143,7 @@ class Cuts:
         return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
 
     def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
-        """Return the bytes alive while a step of a macro runs after the macros in `done`."""
+        """Return the live bytes while a step of a macro runs after the macros in `done`."""
         moves = self._moves
         has_read = np.append(done, True)
         has_read[macro] = False
@@ -164,7 +164,7 @@ class Cuts:
 
 
 def _bit_array(bits: int, first: int, count: int) -> _Bools:
-    """Return `count` bits of a number from bit `first` on, the lowest first."""
+    """Return `count` bits of a number as an array, starting at bit `first`, the lowest bit first."""
     part = (bits >> first) & ((1 << count) - 1)
     packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

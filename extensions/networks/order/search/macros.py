@@ -1,8 +1,8 @@
 """Macros: groups of operations that some best order runs consecutively, merged before any search.
 
-A macro is a sequence of steps (hill, net): the bytes alive while the step runs, and afterwards, relative to those
-before, without tensors whose last readers have run. If one reader of a tensor must run after all others, it is known
-which step frees the tensor; a search counts readers only for other tensors. docs/order.md proves the rules.
+A macro is a sequence of steps (hill, net): the live bytes while the step runs, and after it, relative to the bytes
+before it, excluding tensors whose last readers have run. If one reader of a tensor must run after all others, the step
+that frees the tensor is known; a search counts readers only for other tensors. docs/order.md proves the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memplan.extensions.networks.order.search.overwriting import Overwriting, ov
 
 @dataclass(eq=False)
 class Macro:
-    """Consecutive operations as steps; an order of macros places them at the position of the `anchor`.
+    """Consecutive operations as steps; an order of macros places all of them at the position of the `anchor`.
 
     `frees` maps a tensor that another macro may read later to the last step that reads it. `over` has the outputs of a
     step that may overwrite such tensors; such a step has a single operation.
@@ -31,7 +31,7 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before."""
+        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before it."""
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]
@@ -54,12 +54,12 @@ class Macro:
             self.over[step] = rows
 
     def settle(self, tensor: int, size: tuple[int, ...]) -> None:
-        """Record that the macro is the last reader of a tensor."""
+        """Record that the macro is the last reader of a tensor, and so frees it."""
         self.decide(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Merge each step that frees no tensor and overwrites none with the next one."""
+        """Merge each step with the next one if it neither frees nor overwrites a tensor."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -76,7 +76,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append another macro; `mine` and `its` are the numbers of the two macros in `readers`."""
+        """Append another macro; `mine` and `its` are the numbers of this macro and the other one in `readers`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -88,7 +88,7 @@ class Macro:
             if tensor in self.frees:
                 self.decide(tensor, False)
             self.frees[tensor] = shift + step
-            # The only reader left frees the tensor, so a search need not count its readers.
+            # A single remaining reader frees the tensor, so a search need not count its readers.
             if len(readers[tensor]) == 1:
                 self.settle(tensor, size)
         self.compress()
@@ -99,7 +99,7 @@ class MacroGraph:
     """The macros of a graph in a valid order, with their transitively reduced precedence relation.
 
     `ancestors[v]` has bit u if macro u must run before v. `start` bytes are alive before the first macro. `joins` lists
-    the merges in order: the first operation of a macro, and that of the macro appended to it.
+    the merges in order, as pairs of the first operations of a macro and of the macro appended to it.
     """
 
     macros: list[Macro]
@@ -111,7 +111,7 @@ class MacroGraph:
 
     @cached_property
     def readers(self) -> dict[int, list[int]]:
-        """For each tensor that is in some macro's `frees`, the macros that read it, in ascending order."""
+        """For each tensor in some macro's `frees`, the macros that read it, in ascending order."""
         readers: dict[int, list[int]] = {}
         for v, macro in enumerate(self.macros):
             for tensor in macro.frees:
@@ -125,7 +125,7 @@ class MacroGraph:
 
     @cached_property
     def descendants(self) -> list[int]:
-        """For each macro, the macros that must run after it, as bits."""
+        """For each macro, the macros that must run after it, as a bit set."""
         descendants = [0] * len(self.macros)
         for v in range(len(descendants) - 1, -1, -1):
             below = descendants[v] | 1 << v
@@ -139,7 +139,7 @@ class MacroGraph:
         return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
 
     def operations_of(self, order: Iterable[int]) -> list[int]:
-        """Return the operations of an order of macros, in their order."""
+        """Return the sequence of operations that an order of macros runs."""
         return [operation for v in order for operation in self.macros[v].operations]
 
 
@@ -153,7 +153,7 @@ def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: False) -> MacroGraph:
-    """Return the graph's macros, merged until no rule applies or the time is over."""
+    """Return the macros of a graph, merged until no rule applies or the time is over."""
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
     joins: list[tuple[int, int]] = []
@@ -167,7 +167,7 @@ def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: Fal
 
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
-    """Return the graph in which each operation is a separate macro."""
+    """Return the macro graph in which each operation is a separate macro."""
     results, size = {*graph.kept, *graph.resident}, graph.working_bytes
     macros = []
     for v, row in enumerate(graph.ops):
@@ -193,14 +193,14 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
 
 
 def reduce_arcs(before: list[list[int]]) -> list[int]:
-    """Remove the entries of each list that others imply; return the sets of ancestors as bits.
+    """Remove the predecessors that other predecessors imply; return the ancestors of each position as a bit set.
 
-    Every list has earlier positions only.
+    Every list contains earlier positions only.
     """
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # In descending order, so that the arcs implied by later predecessors are known first.
+        # Visit predecessors in descending order, so that the arcs implied by later ones are known first.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -211,7 +211,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
 
 
 def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
-    """Remove the readers of a tensor that cannot be its last one, as another reader must follow them."""
+    """Remove those readers of each tensor that can never be its last reader, as another reader must follow them."""
     readers: dict[int, list[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -220,7 +220,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in readers_of_tensor:
             earlier |= ancestors[v]
-        # The last reader frees the tensor; a reader that another one must follow is never the last.
+        # A reader that another reader must follow is never the last one, so it never frees the tensor.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].settle(tensor, size)
@@ -236,7 +236,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 def _merge_macros(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge macros in one pass over the graph; return macros and arcs, None if no rule applies.
+    """Merge macros in one pass over the graph; return macros and their predecessors, or None if no rule applies.
 
     The merges are appended to `joins`.
     """
@@ -257,14 +257,14 @@ def _merge_macros(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
-            # The commit theorem after u: v adds no bytes, and u and v together peak no higher than u alone.
+            # The commit theorem lets v follow u at once: v adds no bytes, and both peak no higher than u alone.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
-            # The same theorem for the reversed order.
+            # For the reversed order, the same theorem lets u directly precede v.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # In this case u moves to v's position, so the merged macro is placed there.
+            # If only u moves, the merged macro is placed at v's position.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))
@@ -279,7 +279,7 @@ def _merge_macros(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
-            # The merged macro may merge further with predecessors or successors.
+            # Revisit the merged macro and its predecessors, as further merges may be possible.
             todo += [*sorted(earlier[u]), u]
             break
     remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

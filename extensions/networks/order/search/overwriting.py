@@ -1,4 +1,4 @@
-"""Outputs that may overwrite inputs, depending on which operations have run before."""
+"""Outputs that may overwrite inputs, depending on the operations that have run earlier."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memplan.extensions.networks.operations.in_place import match_rows, overwrit
 from memplan.planner.errors import OperationsError
 
 MOST_INPUTS = 10
-"""The most inputs of an operation that compete for its outputs and have other readers."""
+"""The maximum number of an operation's inputs that compete for its outputs and have other readers."""
 
 
 @dataclass(frozen=True)
 class Overwriting:
-    """Outputs of one operation that compete for inputs: the bytes of each, the largest first, and its inputs.
+    """Outputs of one operation that compete for inputs: the bytes of each, largest first, and its inputs.
 
-    The order decides whether another operation reads the `open` inputs later; none reads the `free` ones.
+    Whether another operation reads an `open` input later depends on the order; no operation reads a `free` input later.
     """
 
     outputs: tuple[tuple[int, tuple[int, ...]], ...]
@@ -25,23 +25,23 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the group after the decision whether an open input is free."""
+        """Return the group after it was decided whether an open input is free."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the most bytes that outputs save by overwriting distinct inputs, if those in `free` are free, too."""
+        """Return the most bytes saved by outputs that overwrite distinct inputs, if `free` ones are free too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
     def table(self) -> list[int]:
-        """Return the saved bytes for each set of free inputs among the open ones, indexed by its bits."""
+        """Return the saved bytes for each set of free inputs among the open ones, indexed by the set's bits."""
         n = len(self.open)
         return [self.saved_bytes([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
-    """Return the groups of an operation's outputs that compete for inputs to overwrite."""
+    """Return the groups of an operation's outputs that compete for the same inputs to overwrite."""
     size = graph.working_bytes
     inputs = {output: set(tensors) for output, tensors in overwritable_inputs(graph, operation).items()}
     pairs = []
@@ -61,10 +61,10 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
 
 
 def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
-    """Raise OperationsError if more inputs compete than the table of a search can have."""
+    """Raise OperationsError if more inputs compete than the table of saved bytes can represent."""
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(
-                f"ops[{operation}].may_overwrite: must let at most {MOST_INPUTS} inputs that others read too compete "
+                f"ops[{operation}].may_overwrite: must name at most {MOST_INPUTS} shared inputs that compete "
                 f"for outputs, got {len(row.open)}"
             )

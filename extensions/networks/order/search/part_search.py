@@ -1,4 +1,4 @@
-"""The search of one part: bounds by cuts, depth-first search by bisection, and windows of the best order."""
+"""The search of one part of a graph: bounds by cuts, depth-first search by bisection, and windows of the best order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from memplan.solvers.search.control import Control
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _GREEDY = Way(True, BY_VALLEY, 0)
 _SLOW = 3000
-"""The number of macros above which windows are tried before a depth-first search, which is slow there."""
+"""The number of macros above which windows are tried before the depth-first search, which is slow for them."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""The factor on the state limit for a tree that is searched from its root, as it has few branches there."""
+"""The factor on the state limit for a tree that is searched from its root, where it has few branches."""
 _MOST_MISSES = 30
-"""The most consecutive cuts in the first round that do not raise the bound."""
+"""The maximum number of consecutive cuts in the first round that do not raise the bound."""
 _WORK_PER_CUT = 20
-"""The work units of a cut for each macro of the part; see `WORK_PER_S`."""
+"""The work units of a cut for each macro of the part; `WORK_PER_S` units are one second."""
 _WINDOWED = 120
-"""The number of macros from which on windows of an order are searched separately."""
+"""The minimum number of macros for which windows of an order are searched separately."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RefusedBudget:
 
 
 class PartSearch:
-    """The best order of a part and its lower bound so far, and the state of the search."""
+    """The search of a part, with its best order and its lower bound so far."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
@@ -51,7 +51,7 @@ class PartSearch:
             self._keep_if_better(order)
         self.bound = max(part.start, part.end)
         self.proof: Cut | RefusedBudget | None = None
-        # A single macro has one order, which is optimal.
+        # A single macro has only one order, so its peak is also its bound.
         if len(part.members) == 1:
             self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
         self._cuts: Cuts | None = None
@@ -59,14 +59,14 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # From the root of a tree, every segment that fits is taken without branching, so this way is tried first.
+        # The search from the root of a tree comes first, as it takes every segment that fits without branching.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
-        # The limit grows fourfold per round, so the failed rounds cost at most a third of the one that succeeds.
+        # The limit grows fourfold per round, so all failed rounds cost at most a third of the successful one.
         self._node_limit = 4 * len(part.members) + 1000
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
-        """Return the members in an order within a peak: the given order if possible, else the best one."""
+        """Return the members in an order within a peak: in the given order if possible, else in the best one."""
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
@@ -75,8 +75,8 @@ class PartSearch:
         self._control, self._goal = control, goal
 
     def random_order(self, budget: int, seed: int) -> list[int] | None:
-        """Return the members in a random order within a budget, None if none is found quickly."""
-        # The seed also chooses the first kind of search, so that orders differ in more than ties.
+        """Return the members in a random order within a budget, or None if none is found quickly."""
+        # The seed also selects the kind of search that runs first, so that orders differ by more than tie-breaking.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
             outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed)
@@ -86,16 +86,16 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """Return True if a lower peak is possible, and useful as the best peak is above `floor` and the goal."""
+        """Return True if a lower peak is possible, and useful because the best peak exceeds `floor` and the goal."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
-        """Do one round of work, cheap steps first; each later round takes several times as long."""
+        """Run one round of the search, cheap steps first; each later round takes several times as long."""
         n = len(self.part.members)
         if self._round == 0:
             self._raise_bound_by_cuts(floor)
             if n < _WINDOWED and self._can_continue(floor):
-                # A greedy order that ends low; for wide parts, windows of other orders are better.
+                # Try a greedy order only for narrow parts: for wide ones, windows of other orders are better.
                 outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
                 self._record_outcome(outcome, _GREEDY)
             if n <= _SLOW:
@@ -130,7 +130,7 @@ class PartSearch:
         return outcome.order is not None or outcome.above is not None
 
     def _raise_bound_by_cuts(self, floor: int) -> None:
-        """Raise the bound by cuts at the steps of the best order with the most bytes alive."""
+        """Raise the bound by cuts at those steps of the best order that have the most live bytes."""
         if self._cuts is None:
             self._cuts = Cuts(self._graph, self.part, self._control.raised)
         misses = 0
@@ -147,7 +147,7 @@ class PartSearch:
                 self.bound, self.proof = cut.bound, cut
                 misses = 0
 
-    def _search(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
+    def _search_within_budget(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
         if self._alike is None:
             self._alike = encode_twins(self.part)
         if way == self._tree_way:
@@ -155,37 +155,37 @@ class PartSearch:
         outcome = descend(self._alike, way, budget, node_limit, self._control.raised, seed)
         if not self._record_outcome(outcome, way):
             return False
-        # The way that succeeded last is tried first next time.
+        # Move the successful kind of search to the front, so that it is tried first next time.
         self._ways.remove(way)
         self._ways.insert(0, way)
         return True
 
     def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
-        """Search with budgets between the bound and the best peak; the last successful way is tried first."""
+        """Search with budgets between bound and best peak; the kind of search that succeeded last runs first."""
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:
-            # The bound itself is tried first, as it is the least peak of most real graphs.
+            # The first budget is the bound itself, as it is the minimum peak of most real graphs.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
-                if self._search(way, budget, node_limit, seed) or not self._can_continue(floor):
+                if self._search_within_budget(way, budget, node_limit, seed) or not self._can_continue(floor):
                     break
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
-                # A gap below 0.05 % is left to later rounds, which search more states.
+                # Leave a gap below 0.05 % to later rounds, which search more states.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search for any order with a lower peak than the best one."""
+        """Search for any order whose peak is below the best one's, until none is found."""
         for way in list(self._ways):
-            while self._can_continue(floor) and self._search(way, self.peak - 1, self._node_limit):
+            while self._can_continue(floor) and self._search_within_budget(way, self.peak - 1, self._node_limit):
                 pass
 
     def _search_windows(self, floor: int) -> None:
-        """Search windows around the peaks of the best order, or of an earlier one with other random branches."""
+        """Search windows around the peaks of the best order, or of an earlier order with other random branches."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
@@ -198,7 +198,7 @@ class PartSearch:
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the way of search from the root if a part's macros form trees, else None."""
+    """Return the kind of search from the root if a part's macros form trees, else None."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

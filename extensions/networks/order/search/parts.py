@@ -1,4 +1,4 @@
-"""Parts of a graph that are ordered separately, between macros that are comparable with all others."""
+"""Parts of a graph that are ordered separately, separated by macros (merged operations) comparable with all others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CODE_SEED = 20261121
 
 @dataclass(frozen=True, eq=False)
 class OrderPart:
-    """Consecutive macros, which start from a state in which exactly the earlier macros have run.
+    """Consecutive macros that start from the state in which exactly the earlier macros have run.
 
-    `members` are positions in the macro graph, in a valid order; a macro's number in the part is its index there.
-    `start` and `end` are the bytes alive before and after the part.
+    `members` are positions in the macro graph, in a valid order; a macro's number in the part is its index in this
+    list. `start` and `end` are the bytes alive before and after the part.
     """
 
     members: list[int]
@@ -33,15 +33,15 @@ class OrderPart:
     end: int
 
     def moves(self, is_forward: bool) -> Reference[Moves]:
-        """Return the table of the part's macros in one direction."""
+        """Return the columns of the part's macros in one direction of search."""
         return self.forward if is_forward else self.backward
 
     def first_live(self, is_forward: bool) -> int:
-        """Return the bytes alive before the first macro in one direction."""
+        """Return the bytes alive before the first macro in one direction of search."""
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return (macro, step, bytes alive while it runs) for each step of an order, in the part's numbers."""
+        """Return (macro, step, live bytes) for each step of an order, with the part's macro numbers."""
         moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._column_lists
         counts = np.diff(moves.reader_first).tolist()
         live, peaks = self.start, []
@@ -58,7 +58,7 @@ class OrderPart:
 
     @property
     def overwrites(self) -> bool:
-        """True if the order determines which outputs may overwrite inputs."""
+        """True if the order of macros determines which outputs may overwrite inputs."""
         return len(self.forward.table.over) > 0
 
     def saved_bytes(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
@@ -72,7 +72,7 @@ class OrderPart:
         return total
 
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
-        """Return, for each macro of an order in the part's numbers, the bytes alive before it and its peak."""
+        """Return the live bytes before each macro of an order and its peak, with the part's macro numbers."""
         hill, step_first = self.forward.table.hill, self.forward.table.step_first
         steps: list[tuple[int, int]] = []
         for v, j, bytes_ in self.peaks(order):
@@ -84,7 +84,7 @@ class OrderPart:
 
     @cached_property
     def _column_lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
-        """The columns of the macros as lists, which are faster in Python than arrays."""
+        """The columns of the macros as lists, which Python reads faster than arrays."""
         moves = self.forward.table
         return (
             moves.step_first.tolist(),
@@ -96,12 +96,12 @@ class OrderPart:
         )
 
     def peak(self, order: Sequence[int]) -> int:
-        """Return the peak in bytes of an order in the part's numbers."""
+        """Return the peak in bytes of an order of the part's macros."""
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
 
 
 def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
-    """Return lists of numbers as two arrays: the index of each list's first number, and all numbers."""
+    """Return lists of numbers as two arrays: the start index of each list, and all numbers concatenated."""
     rows = list(lists)
     first = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=first[1:])
@@ -109,7 +109,7 @@ def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Return a part of consecutive macros; `is_later` recognises later macros, and `start` bytes are alive before."""
+    """Return a part of consecutive macros; `is_later` detects macros of later parts, `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]
@@ -172,7 +172,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
 def _overwriting_columns(
     graph: MacroGraph, members: list[int], tensors: dict[int, int]
 ) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the columns of `Moves` about overwriting; only tensors whose readers end in the part can be free."""
+    """Return the columns of `Moves` about overwriting; only tensors without readers in later parts can be free."""
     counts: list[int] = []
     inputs: list[list[int]] = []
     tables: list[list[int]] = []
@@ -193,7 +193,7 @@ def _overwriting_columns(
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:
-    """Return the parts of a graph, cut at every macro that is comparable with all others; they run in sequence."""
+    """Return the parts of a graph in sequence, cut at every macro that is comparable with all others."""
     n = len(graph.macros)
     parts: list[OrderPart] = []
     first, start = 0, graph.start

@@ -1,4 +1,4 @@
-"""Orders of the regions inside operations, each of which is searched as a separate graph."""
+"""Orders of the regions inside operations; each region is searched as a separate graph."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph with its regions in the orders found; `orders` lists the changed orders.
+    """A graph whose regions have the orders found; `orders` lists the changed orders.
 
-    With the best orders of its regions, no operation's work would fall by more than `slack` bytes. A region that
-    several operations run has one order. `given` is the graph before its regions were ordered.
+    With optimal orders of its regions, no operation's work would fall by more than `slack` bytes. A region that several
+    operations run has a single order. `given` is the graph before its regions were ordered.
     """
 
     graph: OperationGraph
@@ -28,11 +28,11 @@ class OrderedRegions:
 
 
 OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
-"""A function from a graph with ordered regions to a valid order and a lower bound on the peak of all orders."""
+"""A function from a graph with ordered regions to a valid order and a lower bound on the peak over all orders."""
 
 
 def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
-    """Return a graph with the operations of each region, innermost first, in the order found.
+    """Return a graph in which the operations of each region, innermost first, have the order found for them.
 
     The work of operations with regions is recomputed. A region that several operations run is ordered once.
     """
@@ -76,7 +76,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
 
 
 def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
-    """Return a graph with given orders of its regions; raises OperationsError for an invalid one.
+    """Return a graph with the given orders of its regions; raises OperationsError for an invalid order.
 
     The work of its operations is recomputed, as in the graph that `order_inner_regions` returns.
     """
@@ -102,7 +102,7 @@ def _peak_of_given(graph: OperationGraph) -> int:
 
 
 def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the work of an operation whose regions have these peaks, without the tensors that they count.
+    """Return an operation's work with these peaks of regions, minus the bytes of tensors that regions count.
 
     It is negative if not all of these tensors are alive at once.
     """

@@ -1,7 +1,7 @@
-"""Certificates by complete search of orders: the merges of operations, and a line for each remaining state.
+"""Certificates by complete search for orders: the merges of operations, and a line for each remaining state.
 
-As docs/order.md defines them, states consist of macros, forced segments, and twins that count as one. They are
-enumerated with the checker's own steps in `checkers/searched.py`, which verifies each of them.
+As docs/order.md defines them, states consist of macros (merged operations), forced segments, and interchangeable twins.
+They are enumerated with the checker's own steps in `checkers/searched.py`, which verifies each of them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from memplan.extensions.networks.order.search.twins import twins_of
 MOST_BYTES = 10_000_000
 _CHECKER: Any = checker
 _GRAPHS: Any = order_checker
-"""The checkers have no type annotations, as they also run without memplan."""
+"""The checkers, without type annotations, since they also run without memplan."""
 _DEPTH, _ALLOWED = 6, 100
-"""The deepest nesting of segments, and the most macros tried for one segment."""
+"""The maximum nesting of segments, and the maximum number of macros tried for one segment."""
 _Reached = tuple[list[int], int, int]
-"""The macros that ran, the state after them, and its live bytes."""
+"""The macros that ran, the state after them, and the live bytes in it."""
 
 
 class SearchTooLargeError(Exception):
-    """Raised if a search has too many states for a certificate; its text is the reason."""
+    """Raised if a search has too many states for a certificate; the message is the reason."""
 
 
 def search_lines(
@@ -84,7 +84,7 @@ class _Search:
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
-                raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
+                raise SearchTooLargeError(f"{len(states.waiting)} states were reached in the time, and more remain")
             state = states.next()
             if swaps := self._canonical_swaps(state):
                 self._add_lines("as", swaps)
@@ -99,16 +99,16 @@ class _Search:
         return self._found
 
     def _add_lines(self, word: str, numbers: list[int]) -> None:
-        """Add a line with the number of states branched over since the last line, and another if it has numbers."""
+        """Add a line with the number of states branched since the last line, and a second for `numbers`."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
         self._branched = 0
         if self._bytes > MOST_BYTES:
-            raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
+            raise SearchTooLargeError(f"the certificate of its states takes more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return the swaps, in order, that map a state to its canonical number, the least one."""
+        """Return the swaps, in order, that map a state to its canonical form, the lowest number."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -121,7 +121,7 @@ class _Search:
         return used
 
     def _forced_macros(self, state: int) -> _Reached | None:
-        """Return the macros that can run from a state without a choice, None if there are none."""
+        """Return the macros that can run from a state without branching, or None if there are none."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)

@@ -35,9 +35,9 @@ from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 
 LARGE = 2000
-"""The number of operations above which the preparation of a search takes long."""
+"""The number of operations above which the preparation of a search takes long enough to check the time limit."""
 WORK_PER_S = 20_000_000
-"""The work units that count as one second; a unit is about one macro run."""
+"""The number of work units that count as one second; a unit is about one macro run."""
 
 
 def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
@@ -48,7 +48,7 @@ def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the larger of two simple bounds (bytes alive at the start, bytes of one operation), and its witness."""
+    """Return the larger of two lower bounds (live bytes at the start, bytes of one operation) and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -61,19 +61,19 @@ def order_operations(
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
 ) -> OrderAnswer:
-    """Find an order of operations with the least peak, and prove it if time allows; no plan is made.
+    """Find an order of operations with the least peak, and prove its optimality if time allows, without a plan.
 
-    Regions are ordered first, inside, for half of the time at most. The result is never worse than the given order,
-    breadth first and depth first.
+    Regions inside operations are ordered first, for at most half of the time. The result is never worse than the given,
+    the breadth-first and the depth-first order.
 
     Parameters
     ----------
     graph : OperationGraph
-        Tensors by their bytes, and operations.
+        The sizes of the tensors in bytes, and the operations.
     time_limit_s : float
-        The seconds until the answer.
+        The maximum number of seconds until the answer.
     deterministic : bool
-        Count work instead of time, for one result everywhere.
+        Count work instead of time, so that the result is the same on every machine.
     cancelled : threading.Event, optional
         Ends the search when it is set.
 
@@ -85,9 +85,9 @@ def order_operations(
     Raises
     ------
     OptionError
-        Where the time limit is below 0.
+        If the time limit is below 0 or not finite.
     InvalidPlanError
-        Where the check rejects the order.
+        If the independent check rejects the order.
     """
     if not 0 <= time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
@@ -122,7 +122,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
 
 
 class OrderSearch:
-    """The search of a graph with ordered regions, part by part; afterwards it can return other orders."""
+    """The search of a graph with ordered regions, part by part. It can then return further orders as well."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
@@ -140,20 +140,20 @@ class OrderSearch:
             return
         ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
-            # The starting orders, restricted to the part.
+            # Restrict each starting order to the part.
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def _is_late(self) -> bool:
-        """Return True if the graph is large and no time is left."""
+        """Return True if the graph is large and the time is over."""
         return len(self._graph.ops) > LARGE and self._left.is_over
 
     def run(self) -> None:
-        """Search the part with the largest peak until this peak is proved minimal, or the time is over."""
+        """Search the part with the largest peak until that peak is proved minimal, or the time is over."""
         while self._searches and not self._left.is_over:
             floor = self._search_bound
             highest = max(self._searches, key=lambda search: search.peak)
-            # The proved peak of this part is the largest, so open gaps of other parts do not matter.
+            # Stop if the largest peak is proved: gaps of other parts cannot change the peak of the whole order.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
@@ -165,7 +165,7 @@ class OrderSearch:
         if self._searches:
             order = self._operations_of(search.members_within(needed) for search in self._searches)
             known.append((peak_of(self._graph, order), order))
-        # The given order is first, so that it is the answer if no other has a lower peak.
+        # min() returns the first of equal peaks, so the given order wins unless another one has a lower peak.
         peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
@@ -188,12 +188,12 @@ class OrderSearch:
 
     @property
     def bound_inside(self) -> int:
-        """The lower bound for this graph with any orders of its regions."""
+        """The lower bound for this graph over all orders of its regions."""
         return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:
-        """The proved lower bound on the peak of all orders, with regions as they are."""
+        """The proved lower bound on the peak of all orders, with the present orders of regions."""
         return max(self._search_bound, self._unsearched[0])
 
     @property
@@ -215,7 +215,7 @@ class OrderSearch:
             along = bytes_along(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # The bound is the bytes alive before or after the part, whichever are more.
+        # Without a proof of the part, its bound is the larger of the live bytes before and after it.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
@@ -227,7 +227,7 @@ class OrderSearch:
             search.use(left, goal)
 
     def random_order(self, budget: int, seed: int) -> tuple[int, ...] | None:
-        """Return a random order within a budget, None if none is found quickly."""
+        """Return a random order within a budget, or None if none is found quickly."""
         orders = [search.random_order(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
         return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
@@ -237,7 +237,7 @@ class OrderSearch:
 
 
 def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
-    """Raise InvalidPlanError if a bound exceeds the peak, or does not follow from its witness."""
+    """Raise InvalidPlanError if a bound exceeds the peak, or differs from the bound that its witness proves."""
     if bound > peak:
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):
@@ -249,4 +249,4 @@ def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) 
     else:
         proved_bound = bytes_after(graph, witness.done)
     if proved_bound != bound:
-        raise InvalidPlanError(f"lower_bound: must be what its witness has ({proved_bound}), got {bound}")
+        raise InvalidPlanError(f"lower_bound: must equal the bound of its witness ({proved_bound}), got {bound}")

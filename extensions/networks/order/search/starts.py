@@ -9,7 +9,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.search.macros import reversed_lists
 
 LONGEST_HEAD = 8
-"""The most operations on a path to an output that runs as early as possible."""
+"""The maximum number of operations on a path to an output that runs as early as possible."""
 
 
 def breadth_first(graph: OperationGraph) -> list[int]:
@@ -19,7 +19,7 @@ def breadth_first(graph: OperationGraph) -> list[int]:
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which each operation runs right after its inputs, the input with the fewest bytes first."""
+    """Return the order in which each operation runs right after its inputs; the smallest input is computed first."""
     weight = [
         (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
         for v, row in enumerate(graph.ops)
@@ -34,7 +34,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 order.append(~v)
             elif not is_seen[v]:
                 is_seen[v] = True
-                # ~v is below the predecessors of v on the stack, so v runs when ~v is popped.
+                # Push ~v below the predecessors of v, so that v runs when ~v is popped after them.
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)
@@ -42,7 +42,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 
 def heads_early(graph: OperationGraph) -> list[int]:
-    """Return the order in which short paths to outputs run as early as possible, and the rest as given."""
+    """Return the order in which short paths to outputs run as early as possible; others keep the given order."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):
@@ -52,7 +52,7 @@ def heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _order_by_key(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the least key; `rank` gets each position."""
+    """Return the order that always runs the ready operation with the least key; `rank` stores positions."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

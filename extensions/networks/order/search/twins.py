@@ -1,7 +1,7 @@
-"""Twins: groups of macros that differ only in names, so that states that differ only in them count as one.
+"""Twins: groups of macros (merged operations) that differ only in names, so a search visits only one of their states.
 
 Within a part, no macro is comparable with all others, so the part may consist of groups without arcs between them.
-Colours are refined until all macros of a group have different ones, which gives a possible correspondence of two
+Colours are refined until all macros of a group have distinct ones, which gives a possible correspondence between two
 groups. It is then verified macro by macro.
 """
 
@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for corresponding macros of twin groups."""
+    """Return the part with equal state codes for corresponding macros of twin groups."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -36,7 +36,7 @@ def encode_twins(part: OrderPart) -> OrderPart:
 
 
 def twins_of(part: OrderPart) -> list[list[list[int]]]:
-    """Return classes of lists of macros; two lists of a class may be swapped, member by member."""
+    """Return classes of lists of macros; any two lists of a class may be swapped, member by member."""
     groups = _connected_groups(part)
     looks = _MacroFacts(part)
     alike: dict[_Facts, list[list[int]]] = {}
@@ -45,7 +45,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
     siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            # Interchangeability is transitive, so the first macro represents all.
+            # Interchangeability is transitive, so all members are listed under the first macro.
             siblings.setdefault(sibling, [[sibling]]).append([v])
     sibling_groups = list(siblings.values())
     for same in alike.values():
@@ -65,7 +65,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
 
 
 def _connected_groups(part: OrderPart) -> list[list[int]]:
-    """Return the groups of macros that arcs connect, as lists."""
+    """Return the connected components of a part's macros."""
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
@@ -84,7 +84,7 @@ def _connected_groups(part: OrderPart) -> list[list[int]]:
 
 
 class _MacroFacts:
-    """The facts that decide whether macros are interchangeable, independent of the names in a group."""
+    """The facts that determine whether macros are interchangeable, independent of their names."""
 
     def __init__(self, part: OrderPart) -> None:
         moves = part.forward.table
@@ -98,7 +98,7 @@ class _MacroFacts:
         self._steps: list[list[tuple[int, int, list[int]]]] = []
         self._readers: dict[int, list[tuple[int, int]]] = {}
         self._size = moves.size.tolist()
-        # A macro that may overwrite an input has no twin, as its bytes depend on which reader is last.
+        # Exclude macros that may overwrite an input: their bytes depend on which reader is last.
         self._is_single = {v for v in range(len(part.members)) if _may_overwrite(part, v)}
         for v in range(len(part.members)):
             rows = []
@@ -110,14 +110,14 @@ class _MacroFacts:
             self._steps.append(rows)
 
     def first_colour(self, v: int) -> int:
-        """Return a colour from a macro's steps and from the length of the longest path to it."""
+        """Return a macro's initial colour, a hash of its steps and of the length of the longest path to it."""
         single = v if v in self._is_single else -1
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return distinct colours of a group's macros; corresponding macros of two groups get equal ones if possible.
+        """Return distinct colours of a group's macros, equal for corresponding macros of two groups if possible.
 
-        If macros of the group have equal colours, one of them is marked; `correspond` verifies the choice.
+        If several macros of the group have equal colours, one of them is marked; `correspond` verifies the choice.
         """
         colour = {v: self.first_colour(v) for v in members}
         count = len(set(colour.values()))
@@ -126,14 +126,14 @@ class _MacroFacts:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # One of the indistinguishable macros is marked, as in the canonical form of problems.
+                # Mark one of the indistinguishable macros, as in the canonical form of problems.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
         return colour
 
     def siblings(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield pairs of macros in a group that can be swapped while all others stay."""
+        """Yield pairs of macros in a group that may be swapped while all other macros stay."""
         first: dict[Hashable, list[int]] = {}
         for v in members:
             arcs = (tuple(sorted(self._before[v])), tuple(sorted(self._after[v])))
@@ -143,7 +143,7 @@ class _MacroFacts:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # If their facts are equal under one name, the two macros are interchangeable.
+                    # Two macros are interchangeable if their facts are equal once both have the same name.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:
@@ -151,13 +151,13 @@ class _MacroFacts:
                         break
 
     def correspond(self, model: list[int], members: list[int]) -> bool:
-        """Return True if two groups are equal, member by member, except for names."""
+        """Return True if two groups are equal, member by member, except for the names of macros."""
         theirs = {v: k for k, v in enumerate(model)}
         mine = {v: k for k, v in enumerate(members)}
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all facts of a macro that matter, with the given names of macros in its group."""
+        """Return all facts of a macro that affect the search, with the given names of the group's macros."""
         steps = tuple(
             (hill, net, tuple(sorted((self._tensor_facts(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]
@@ -166,7 +166,7 @@ class _MacroFacts:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return the facts of a tensor that matter: its readers, and its name if another group reads it."""
+        """Return a tensor's size and readers, or its name if another group reads it."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
@@ -175,6 +175,6 @@ class _MacroFacts:
 
 
 def _may_overwrite(part: OrderPart, v: int) -> bool:
-    """Return True if a macro may write outputs over inputs that others read, too."""
+    """Return True if a macro may write outputs over inputs that other macros read, too."""
     moves = part.forward.table
     return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

@@ -1,6 +1,6 @@
 """Depth-first search of a part and, for wide parts, local search in windows of an order.
 
-The bytes alive before and after a window do not depend on the order inside, so it can be replaced by a better one.
+The live bytes before and after a window do not depend on the order inside it, so a better order may replace it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class OrderOutcome:
-    """The result of a search: an order in the part's numbers, a proved bound `above`, or neither; and its work."""
+    """The result of a search: an order by the part's numbers, or a proved bound `above`, and the work spent."""
 
     order: list[int] | None
     above: int | None
@@ -37,7 +37,7 @@ class OrderOutcome:
 
 
 def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
-    """Search depth first for an order within a budget, entering at most `node_limit` states."""
+    """Search depth first for an order within a budget; at most `node_limit` states are visited."""
     n = len(part.members)
     query = Budget(
         live=part.first_live(way.is_forward),
@@ -66,15 +66,15 @@ def _forward_order(order: I64, is_forward: bool) -> list[int]:
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _NODES = 2400
-"""The most states that the search of one window enters."""
+"""The maximum number of states visited in the search of one window."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
-"""The work units of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
+"""The work units for extracting a window, and for examining each macro of an order; see `WORK_PER_S`."""
 
 
 def improve_windows(
     graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
 ) -> Iterator[list[int]]:
-    """Yield orders with falling peaks, in the part's numbers, down to `low`, while windows improve them.
+    """Yield orders of the part with falling peaks, down to `low`, as long as windows improve them.
 
     A `seed` above 0 randomizes the order of similar branches.
     """
@@ -89,12 +89,12 @@ def improve_windows(
         elif step == 1:
             return
         else:
-            # One pass did not reach the target, so the next one is higher.
+            # This pass missed its target, so the next target is closer to the present peak.
             step = max(1, step // 4)
 
 
 class _WindowedOrder:
-    """An order whose windows can be replaced; `_live` and `_peak` are the bytes before and during each macro."""
+    """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` during it."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)
@@ -106,13 +106,13 @@ class _WindowedOrder:
         self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
 
     def lower_peak(self, budget: int) -> bool:
-        """Replace windows until the peak is within a budget; return False if one cannot be lowered."""
+        """Replace windows until the peak is within a budget; return False if some window has no such order."""
         places = range(len(self.order))
         return all(self._peak[at] <= budget or self._replace_window(at, budget) for at in places)
 
     def _replace_window(self, at: int, budget: int) -> bool:
-        """Replace a window around a position by one within a budget; return False if none is found."""
-        # Short windows are cheap to search, so they are tried first.
+        """Replace a window around a position by an order within a budget; return False if none is found."""
+        # Try short windows first, as they are cheap to search.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
@@ -130,7 +130,7 @@ class _WindowedOrder:
         return False
 
     def _window_part(self, low: int, high: int) -> OrderPart:
-        """Return the macros at the positions `low` to before `high` as a part."""
+        """Return the macros at the positions `low` to `high` - 1 of the order as a part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 
@@ -140,11 +140,11 @@ class _WindowedOrder:
         return part_of(self._graph, members, is_later, self._live[low])
 
     def _window_order(self, window: OrderPart, budget: int) -> list[int] | None:
-        """Return an order of a window within a budget, None if none is found."""
+        """Return an order of a window within a budget, or None if none is found."""
         for way in _WAYS:
             outcome = descend(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
-            # A proof that no order is within the budget also ends the search.
+            # Other kinds of search are useless after a proof that no order is within the budget.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order
         return None

@@ -92,7 +92,7 @@ def test_a_buffer_that_is_never_read_is_freed_directly_after_its_write() -> None
     ]
 
 
-def test_temporaries_of_a_call_are_alive_in_a_part_of_it_or_lifted_to_all_of_it() -> None:
+def test_temporaries_of_a_call_are_alive_between_their_uses_or_lifted_to_the_whole_call() -> None:
     f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
     operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
     assert lifetimes(operations) == {
@@ -142,13 +142,13 @@ def test_an_argument_meets_the_alignments_and_pools_of_caller_and_callee() -> No
     raw["functions"]["f"]["buffers"][0]["pools"] = ["tcm"]
     with pytest.raises(OperationsError) as caught:
         problem_of(operations_from(raw))
-    assert caught.value.sentences == ('main/a: must be in a pool where main/0:f may have "p" (tcm), got dram, sram',)
+    assert caught.value.sentences == ('main/a: must have a pool that main/0:f allows for "p" (tcm), got dram, sram',)
 
 
 def test_two_buffers_with_the_same_expanded_name_are_refused() -> None:
     main = function(call("f"), op("-> 0:f/t"))
     main["buffers"] = [{"id": "0:f/t", "size": 1}]
-    with pytest.raises(OperationsError, match=r"main/0:f/t: must be the name of one buffer only"):
+    with pytest.raises(OperationsError, match=r"main/0:f/t: must name a single buffer once"):
         analyse(program(main, f=function(op("-> t"), t=1)))
 
 
@@ -170,7 +170,9 @@ def test_branches_and_loops_may_nest_at_most_one_hundred_deep() -> None:
         return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
 
     assert len(problem_of(nested_program(100)).buffers) == 1
-    with pytest.raises(OperationsError, match=r"must not lie in more than 100 branches and loops, calls included$"):
+    with pytest.raises(
+        OperationsError, match=r"must be nested in at most 100 branches and loops, counted across calls$"
+    ):
         problem_of(nested_program(101))
 
 
@@ -192,7 +194,7 @@ def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
         ([op(), choice([ALLOC, op("-> a"), op()], [op()]), op()], ((1, 4),)),
         ([op(), op("->", ALLOC, op("-> a"), op()), op()], ((1, 4),)),
         ([op(), loop(ALLOC, op("-> a"), op()), op()], ((1, 4),)),
-        # Each branch may free a buffer; one that does not free it holds it to its end.
+        # A branch that frees the buffer ends its lifetime; in any other branch, it is alive to the end of the branch.
         ([ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()], ((0, 2), (4, 5))),
         ([ALLOC, op("-> a"), choice([FREE], []), op()], ((0, 2), (3, 4))),
         ([ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE], ((0, 2), (4, 6))),
@@ -262,8 +264,10 @@ def test_the_reading_by_usage_and_nested_has_the_least_live_peak() -> None:
 
 def test_a_long_analysis_stops_at_the_time_limit_and_reports_its_progress() -> None:
     looks = iter([False, True])
-    with pytest.raises(TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 of them, and no facts about them"):
+    with pytest.raises(
+        TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 lifetimes, without facts about them"
+    ):
         analyse(operations_from(statements(10_000)), None, lambda: next(looks))
-    with pytest.raises(TimeOverError, match="got as far as laying out 10,000 steps"):
+    with pytest.raises(TimeOverError, match="got time only to lay out 10,000 steps"):
         analyse(operations_from(statements(10_000)), None, lambda: True)
     assert len(analyse(operations_from(statements(9_999)), None, lambda: True).problem.buffers) == 10_000

@@ -1,4 +1,4 @@
-"""Facts about a program before it is planned, and errors that shadow execution finds in its plans."""
+"""Facts about a program that need no plan, and errors in its plans that shadow execution finds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_analysis_lists_calls_temporaries_and_live_bytes_of_each_function() -> N
     ]
 
 
-def test_analysis_counts_functions_with_no_one_and_several_temporaries() -> None:
+def test_analysis_counts_functions_by_whether_they_have_none_one_or_several_temporaries() -> None:
     main = function(call("none"), call("one"), call("many"), call("one"), a=1)
     counts = analyse(
         program(main, none=function(op()), one=function(op("-> t"), t=1), many=function(op("-> t u"), t=1, u=1))
@@ -99,7 +99,7 @@ def test_analysis_of_a_tentative_order_has_the_live_bytes_of_any_order() -> None
 
 
 def plan(**offsets: int) -> Plan:
-    """Return a plan of main's buffers at these offsets; a double underscore in a name means a slash."""
+    """Return a plan of main's buffers at the given offsets; a double underscore in a name stands for a slash."""
     rows = [{"id": f"main/{name.replace('__', '/')}", "pool": "default", "offset": at} for name, at in offsets.items()]
     return Plan.model_validate({"placements": rows})
 
@@ -120,7 +120,7 @@ def test_shadow_execution_names_the_overwriting_operation_and_the_bytes() -> Non
 def test_shadow_execution_finds_a_wrong_lifetime_that_verify_trusts() -> None:
     problem = problem_of(CHAIN)
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
-    rows[0]["end"] = 2  # but step 2 reads it
+    rows[0]["end"] = 2  # wrong on purpose: step 2 still reads the buffer
     wrong = Problem.model_validate({"buffers": rows})
     placed = plan(a=0, b=4, c=0)
     assert verify(wrong, placed) == ()

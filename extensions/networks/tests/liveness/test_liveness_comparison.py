@@ -41,8 +41,8 @@ def test_local_plans_of_nested_calls_start_with_callees_and_keep_alignments() ->
     h = function(op("-> t"), op("t ->"), t={"size": 5, "alignment": 16})
     raw = {"pools": [{"name": "sram", "reserved": [[0, 1]]}], "functions": {"main": main, "g": g, "h": h}}
     found = compare_peaks(operations_from(raw))
-    assert found[0].peak == 21  # t at 16, all else below
-    assert found[-1].peak == 24  # the 8 bytes of a call of g at 16
+    assert found[0].peak == 21  # t is at offset 16, all other buffers are below it
+    assert found[-1].peak == 24  # the workspace of a call of g has 8 bytes at offset 16
 
 
 def test_compare_readings_keeps_the_sizes_of_pools() -> None:

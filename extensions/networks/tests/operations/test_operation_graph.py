@@ -49,7 +49,7 @@ def test_a_graph_derives_makers_readers_and_predecessors() -> None:
     assert graph.new_tensors == ((1,), (2,), (3,))
 
 
-def test_a_tensor_that_is_made_again_waits_for_its_readers_and_counts_once() -> None:
+def test_an_operation_that_rewrites_a_tensor_waits_for_its_readers_and_adds_no_bytes() -> None:
     graph = graph_with(
         size=[4, 8], kept=[], ops=[{"out": [0]}, {"in": [0], "out": [1]}, {"out": [0]}, {"in": [0]}, {"in": [1]}]
     )
@@ -183,12 +183,12 @@ def test_peak_of_refuses_an_invalid_order(order: list[int], sentence: str) -> No
     assert error.value.sentences == (sentence,)
 
 
-def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_has() -> None:
-    with pytest.raises(OperationsError, match="done: must hold operation 0, which comes before 2"):
+def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_reaches() -> None:
+    with pytest.raises(OperationsError, match="done: must contain operation 0, a predecessor of 2"):
         bytes_after(GRAPH, {1, 2})
-    with pytest.raises(OperationsError, match="done: must hold operation 1, which comes before 2"):
+    with pytest.raises(OperationsError, match="done: must contain operation 1, a predecessor of 2"):
         bytes_beside(GRAPH, {0}, 2)
-    with pytest.raises(OperationsError, match="done: must not hold operation 0, which runs after it"):
+    with pytest.raises(OperationsError, match="done: must not contain operation 0, which runs next"):
         bytes_beside(GRAPH, {0}, 0)
 
 

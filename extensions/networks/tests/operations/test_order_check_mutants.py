@@ -16,9 +16,9 @@ from tests.support.operation_graphs import add_pairs, random_graph
 GRAPHS = 40
 EQUIVALENT = {
     "in_place: if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:"
-    " -> 0 <= size[output] <= size[tensor]": "an output of no bytes saves none",
+    " -> 0 <= size[output] <= size[tensor]": "a zero-size output saves no bytes",
 }
-"""The mutants that change no result, with the reason."""
+"""The mutants that change no result, each with the reason."""
 Case = tuple[Callable[..., object], tuple[object, ...]]
 
 

@@ -1,4 +1,4 @@
-"""In-place problems: expected aliases, and random programs that are executed on the bytes of their plan."""
+"""In-place problems: expected aliases, and random programs executed on the bytes of their plan."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() 
 @pytest.mark.parametrize(
     ("steps", "results", "found"),
     [
-        # The input is read later, by another operation or through a view.
+        # An input that is read later, by another operation or through a view, is not overwritten.
         ([("relu", ("x",), "a"), ("add", ("x", "a"), "y")], ["y"], {"y": "x"}),
         ([("reshape", ("x",), "v"), ("relu", ("x",), "a"), ("conv", ("v",), "y")], ["a", "y"], {"v": "x"}),
-        # The input is a result, or the operation is not element-wise.
+        # A result is not overwritten, and neither is an input of an operation that is not element-wise.
         ([("relu", ("x",), "a"), ("relu", ("a",), "y")], ["a", "y"], {"a": "x"}),
         ([("conv", ("x",), "y")], ["y"], {}),
         # A view of an output that overwrites its input is an alias of that input, too.
@@ -98,7 +98,7 @@ def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
 def values_from(
     steps: Sequence[Step], params: Sequence[str], wanted: Sequence[str], place: dict[str, int]
 ) -> dict[str, object]:
-    """Run steps on a memory of bytes; return the operands that each step reads, and the final `wanted` values."""
+    """Execute steps on a memory of bytes; return the operands that each step reads, and the final `wanted` values."""
     memory: dict[int, object] = {}
 
     def write(name: str, value: object) -> None:
@@ -130,7 +130,8 @@ def test_random_programs_compute_the_same_in_place_and_keep_spared_buffers(seed:
     model = program(steps, results, params)
     plan = solve(problem_in_place(model, spared), time_limit_s=5)
     place = {str(row.id)[5:]: row.offset for row in plan.placements}
-    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}  # params that nothing reads
+    # Place unread params, which the plan omits.
+    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}
     apart = {name: k * SIZE for k, name in enumerate([*params, *(output for *_, output in steps)])}
     wanted = [*results, *spared]
     assert values_from(steps, params, wanted, place) == values_from(steps, params, wanted, apart)

@@ -19,7 +19,7 @@ from tests.support.random_programs import random_program
 
 
 def program(*body: dict[str, Any], **fields: Any) -> Operations:
-    """Return a program in which each buffer has as many bytes as its name has letters."""
+    """Return a program in which the size of each buffer in bytes is the length of its name."""
     names = dict.fromkeys(fields.pop("names").split())
     views = fields.pop("views", {})
     buffers = [{"id": name, "size": len(name)} | ({"alias_of": views[name]} if name in views else {}) for name in names]
@@ -57,7 +57,7 @@ def test_program_graph_maps_buffers_to_tensors_and_views_to_viewed_buffers() -> 
     assert peak(found) == 12
 
 
-def test_a_region_counts_its_own_tensors_and_those_that_only_its_operation_uses() -> None:
+def test_a_region_counts_its_inner_tensors_and_outer_tensors_that_only_its_operation_uses() -> None:
     body = (
         {"op": "begin", "outputs": ["four", "b"]},
         {
@@ -116,7 +116,7 @@ def test_random_programs_keep_their_live_bytes_and_results_in_any_order() -> Non
         operations = operations_from(random_program(seed))
         try:
             bytes_ = live_bytes(operations)
-        except OperationsError:  # scopes that are wrong
+        except OperationsError:  # skip random programs with invalid scopes
             continue
         found = program_graph(operations)
         assert peak(found) >= bytes_

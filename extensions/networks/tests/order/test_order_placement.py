@@ -94,7 +94,7 @@ def test_nearby_orders_keep_the_budget_and_mostly_have_the_fewest_moves() -> Non
     assert more <= len(graphs) // 40
 
 
-def test_the_goal_placed_may_have_more_live_bytes_but_a_lower_planned_peak() -> None:
+def test_the_goal_placed_accepts_more_live_bytes_for_a_lower_planned_peak() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
     alive, placed = (order_and_place(graph, DETERMINISTIC.limit_to(3), goal=g) for g in ("alive", "placed"))
     assert alive.peak <= placed.peak
@@ -129,7 +129,7 @@ def test_at_most_ten_inputs_may_compete_to_be_overwritten() -> None:
     n = 11
     first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
     graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
-    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must let at most 10 inputs .* got 11"):
+    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must name at most 10 inputs .* got 11"):
         order_operations(graph)
 
 

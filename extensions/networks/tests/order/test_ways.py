@@ -1,4 +1,4 @@
-"""Alternatives of operations: the least peak over all orders and ways, then the cheapest ways."""
+"""Alternatives of operations: the least peak over all orders and alternatives, then the cheapest alternatives."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def draw_graph(seed: int) -> OperationGraph:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
-def test_order_chooses_the_cheapest_ways_with_the_least_peak(seed: int) -> None:
+def test_order_chooses_the_cheapest_alternatives_with_the_least_peak(seed: int) -> None:
     graph = draw_graph(seed)
     found = order(graph, OrderOptions(time_limit_s=5, with_certificate=True))
     every = list(product(*(range(1 + len(row.alternatives)) for row in graph.ops)))
@@ -74,9 +74,7 @@ def test_an_alternative_with_more_work_is_chosen_only_if_it_does_not_raise_the_p
 def test_an_answer_with_nonexistent_alternatives_is_refuted(ways: tuple[int, ...]) -> None:
     graph = graph_from({"size": [8, 4, 100], "kept": [2], "ops": ROWS})
     found = order(graph).model_copy(update={"alternatives": ways})
-    assert "must name a way of each operation" in str(
-        QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found)
-    )
+    assert "must choose from 0" in str(QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found))
 
 
 def test_an_operation_with_regions_must_not_have_alternatives() -> None:

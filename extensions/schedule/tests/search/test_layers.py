@@ -1,4 +1,4 @@
-"""Single operations in tiles: the best tilings are those of an enumeration, and cost what the simulator counts."""
+"""Single operations in tiles: the best tilings equal those of an enumeration, and cost what the simulator counts."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[f
     return found.latency, found.traffic
 
 
-def test_regions_move_less_than_operations_alone() -> None:
+def test_regions_transfer_fewer_bytes_than_single_operations() -> None:
     graph = network_of(two_convolutions())
     assert best_of(graph, 6000, with_regions=True)[1] < best_of(graph, 6000, with_regions=False)[1]
 
@@ -170,7 +170,7 @@ def test_a_pass_over_few_regions_achieves_most_of_the_possible_gain() -> None:
     found = search.search_within(target.capacity, states=states)
     assert alone is not None
     assert found is not None
-    assert len(search._runs) < 2000  # the regions of all ranges would be more than 4,000
+    assert len(search._runs) < 2000  # simulating all ranges would give more than 4,000 regions
     assert found.traffic < 0.8 * alone.traffic
 
 
@@ -200,7 +200,7 @@ def test_a_too_small_capacity_is_refused_with_the_operation_that_needs_most() ->
 
 
 def dory_layer(rng: random.Random) -> dict[str, Any]:
-    """Return a drawn layer in the JSON of DORY."""
+    """Return a random layer in the JSON format of DORY."""
     name, side, into = rng.choice(("Convolution", "FullyConnected", "Addition", "Pooling")), rng.randint(2, 5), 4
     kernel, made = (rng.choice((1, 3)), rng.randint(1, 6)) if name == "Convolution" else (1, into)
     kernel = 2 if name == "Pooling" else kernel
@@ -225,7 +225,7 @@ def dory_layer(rng: random.Random) -> dict[str, Any]:
 
 
 def three_memories(rng: random.Random) -> Target:
-    """Return a drawn machine with three memories, and with separate rates for pools and sums."""
+    """Return a random machine with three memories, with separate rates for convolutions and sums."""
     fields = draw_machine(rng).model_dump(mode="json")
     fast, slow = fields["memories"]
     fast["capacity"] = rng.choice((80, 200, 500))
@@ -288,7 +288,7 @@ def test_a_network_in_three_memories_has_offsets_for_all_tensors_in_the_second()
         ),
         (
             [{"name": "Addition0", "Layer_node_parameters": {}}],
-            "nodes\\[0\\]: must have what a layer of DORY has, 'input_d",
+            "nodes\\[0\\]: must have the fields of a DORY layer, 'input_d",
         ),
     ],
 )

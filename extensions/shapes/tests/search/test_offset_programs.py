@@ -119,7 +119,7 @@ def test_order_for_any_sizes_finds_an_order_exactly_if_one_exists() -> None:
 
 
 def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
-    """Return True if each chain of stacked buffers is alive at one time, so that all peaks are sums of live sets."""
+    """Return True if the buffers of each stacked chain are alive at one time: all peaks are sums of live sets."""
     above: list[list[int]] = [[] for _ in order]
     rank = np.argsort(order)
     for a, (a_start, a_end) in enumerate(lives):
@@ -174,7 +174,7 @@ def test_random_answers_are_proved_and_false_mutants_are_refused() -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 1, 20])
-def test_all_values_checker_ends_undecided_once_time_is_over(calls: int) -> None:
+def test_all_values_checker_ends_undecided_once_the_time_is_over(calls: int) -> None:
     problem, left = problem_of("b*n", "max(n, 3*b)", "b*b", "n//2", "n"), iter(range(calls))
     answer = answer_of(problem)
     with pytest.raises(all_values.Undecided, match="time is over"):

@@ -1,1 +1,1 @@
-"""The planners of TVM's unified static memory planner (USMP)."""
+"""Reimplementations of the planners of TVM's unified static memory planner (USMP)."""

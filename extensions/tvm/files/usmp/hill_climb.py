@@ -1,8 +1,8 @@
-"""USMP's hill climb: first fit, in an order that swaps among conflicts of the highest buffer change.
+"""USMP's hill climb: first fit in an order that changes by swaps among conflicts of the highest buffer.
 
-Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers are those of rand_r of
-the GNU C library from seed 0, as on Linux, so plans are deterministic. The result is the last accepted order, which
-need not be the best one.
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers equal those of the GNU
+C library's rand_r from seed 0, as on Linux, so plans are deterministic. The result is the last accepted order, which
+need not be the best.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class RandR:
 
 @dataclass(frozen=True)
 class OrderPacking:
-    """An order with its placements; the buffers in `stuck` fit in no pool."""
+    """An order and the placements that it gives; buffers in `stuck` fit in no pool."""
 
     order: tuple[int, ...]
     placements: Placements
     stuck: frozenset[int]
 
     def used_ends(self, task: UsmpWorkspace) -> dict[int, int]:
-        """Return the highest end offset in each used pool."""
+        """Return the highest end offset in each pool that is used."""
         ends: dict[int, int] = {}
         for i, (pool, offset) in self.placements.items():
             ends[pool] = max(ends.get(pool, 0), offset + task.buffers[i].size)
@@ -47,7 +47,7 @@ class OrderPacking:
 
 
 def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
-    """Return the placements of the last accepted order, and the buffers that fit in no pool in that order."""
+    """Return the placements of the last accepted order, and the buffers that fit in no pool in this order."""
     if not task.buffers:
         return {}, ()
     search = _OrderSearch(task, stop_check)
@@ -56,7 +56,7 @@ def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, 
 
 
 class _OrderSearch:
-    """The search; `order` is tried next, and `swapped` are the positions in it that were swapped last."""
+    """The search; `order` is tried next, and `swapped` has the two positions that were swapped last."""
 
     def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
         self.task = task
@@ -68,9 +68,9 @@ class _OrderSearch:
         self.tried = OrderPacking((), {}, frozenset())
 
     def run(self) -> OrderPacking:
-        """Try at most ATTEMPTS orders, until one needs the live peak only; return the last accepted packing."""
+        """Try at most ATTEMPTS orders until one needs only the live peak; return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # the bytes of the last accepted packing in which all buffers fit
+        total = 0  # This is the size of the last accepted packing in which all buffers fit.
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
@@ -94,7 +94,7 @@ class _OrderSearch:
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack_order(self) -> OrderPacking:
-        """Pack in the current order, starting at the first position that differs from the previous order."""
+        """Pack buffers in the current order, from its first position that differs from the last order."""
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
@@ -112,7 +112,7 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two buffers: a conflict that precedes a highest buffer, and another one or a conflict of one."""
+        """Swap two buffers: an earlier conflict of a highest buffer, and another or a conflict of one."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
@@ -123,7 +123,7 @@ class _OrderSearch:
         while other == one:
             those = far if far and self.random() % 100 > 25 else near
             other = those[self.random() % len(those)]
-            # If the only candidate is listed twice, the original would draw forever.
+            # Stop if all candidates are the same buffer, as the original would draw forever.
             if (len(near) < 2 and len(far) < 2) or {one}.issuperset(near + far):
                 break
         if one != other:
@@ -131,9 +131,9 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts of `i` that precede it in the order, and conflicts of its conflicts that precede those.
+        """Return the conflicts that precede `i` in the order, and the conflicts that precede any conflict of `i`.
 
-        Both lists are in order; a buffer found several times is listed several times.
+        Both lists are in order. A buffer that is found several times is listed several times.
         """
         infos, position = self.task.buffers, self.position
         near = [c for c in infos[i].conflicts if position[c] < position[i]]
@@ -146,10 +146,10 @@ class _OrderSearch:
 
 
 def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
-    """Return the first pool with a free offset, 0 or directly above a conflict, and the lowest such offset; else None.
+    """Return the first pool with a free offset, and its lowest free offset; None if there is no such pool.
 
-    Unlike in the greedy planners, a pool is excluded if the buffer does not fit above any one of its conflicts there,
-    even if that conflict is above the gap found.
+    Only offset 0 and offsets directly above a conflict are tried. Unlike in the greedy planners, a pool is excluded if
+    the buffer does not fit above one of its conflicts there, even if this conflict is above the gap found.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     size = task.buffers[i].size

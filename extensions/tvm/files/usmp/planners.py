@@ -1,7 +1,7 @@
-"""USMP, a former memory planner of TVM: greedy by size, greedy by conflicts, and hill climb.
+"""USMP, a former memory planner of TVM, with three algorithms: greedy by size, greedy by conflicts, and hill climb.
 
-Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. USMP rounds the offset above a neighbour up
-to the neighbour's alignment, so a buffer may violate its own alignment; such a plan is rejected. The variants with
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. USMP rounds an offset above a neighbour up to
+the neighbour's alignment, so a buffer may violate its own alignment, and the plan is rejected. The variants with
 `_own_alignment` round up to the buffer's own alignment.
 """
 
@@ -25,7 +25,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
-"""Returns the (pool, offset) of each placed buffer by position, and the positions of buffers that fit in no pool."""
+"""Returns the (pool, offset) of each placed buffer, and the buffers that fit in no pool, all by position."""
 
 
 def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
@@ -39,11 +39,11 @@ def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Alg
 def _plan(
     problem: Problem, seed: int, stop_check: StopCheck, *, algorithm: Algorithm, rounds_to_own: bool = False
 ) -> PlannerAnswer:
-    """Return the answer of an algorithm; the seed is ignored, as USMP has a fixed one."""
+    """Return the answer of an algorithm; `seed` is ignored, as USMP has a constant seed."""
     try:
         task, placed = workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
-        return PlannerAnswer({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
+        return PlannerAnswer({}, because=f"USMP lists all conflicts, and there are more than {MOST_CONFLICTS:,}")
     placements, stuck = algorithm(task, stop_check)
     return PlannerAnswer(
         {placed[i].position: placement for i, placement in placements.items()},
@@ -58,5 +58,5 @@ greedy_by_conflicts = partial(_plan, algorithm=_greedy_algorithm(order_by_confli
 """Places buffers by decreasing number of conflicts, each above all its conflicts."""
 greedy_by_conflicts_own_alignment = partial(greedy_by_conflicts, rounds_to_own=True)
 hill_climb = partial(_plan, algorithm=hill_climb_order)
-"""Places buffers by first fit in an order that at most 500 swaps improve."""
+"""Places buffers by first fit in an order that at most 500 swaps change."""
 hill_climb_own_alignment = partial(hill_climb, rounds_to_own=True)

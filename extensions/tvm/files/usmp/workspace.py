@@ -1,11 +1,11 @@
-"""A problem in USMP's form: buffers with lists of conflicts, and the live peak.
+"""A problem in the form of USMP: buffers with lists of conflicts, and the live peak.
 
 Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/tir/usmp/analysis/extract_buffer_info.cc
-(BufferInfoExtractor::operator()), which finds the conflicts by a sweep over time. A pair that is alive together again
-after a hole in a lifetime is listed again, and counts twice when buffers are ordered by their conflicts.
+(BufferInfoExtractor::operator()), which finds conflicts by a sweep over time. A pair that is alive together again after
+a hole in a lifetime is listed again, and counts twice when buffers are ordered by their conflicts.
 
 In the original, the order of a buffer's conflicts depends on addresses of objects, which matters only if pools have
-sizes; here the order is that of the sweep, followed by the conflicts that the problem lists.
+sizes. Here, conflicts are in the order of the sweep, followed by the explicit conflicts of the problem.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import StopCheck, Tensor, step, tensors
 
 MOST_CONFLICTS = 20_000_000
-"""The most entries of all conflict lists together, above which USMP's own lists would take gigabytes."""
+"""The maximum number of entries of all conflict lists; for more, USMP's lists would take gigabytes."""
 
 
 class TooManyConflictsError(Exception):
-    """The problem has more conflicts than can be listed."""
+    """Raised if the problem has more conflicts than can be listed."""
 
 
 @dataclass(frozen=True)
 class BufferInfo:
-    """A buffer: pools in order of preference, its alignment in each pool, and the positions of its conflicts.
+    """A buffer with its pools by preference, its alignment in each pool, and the positions of its conflicts.
 
-    Conflicts need not be symmetric, and may repeat.
+    Conflicts need not be symmetric and may be repeated.
     """
 
     name: str
@@ -40,10 +40,10 @@ class BufferInfo:
 
 @dataclass(frozen=True)
 class UsmpWorkspace:
-    """A task for USMP: buffers, the size of each pool (None: unlimited), and the live peak in bytes.
+    """The input of USMP: buffers, the size of each pool (None if unlimited), and the live peak in bytes.
 
-    With `rounds_to_own`, an offset above a neighbour is rounded up to the buffer's alignment, otherwise (USMP) to the
-    neighbour's.
+    With `rounds_to_own`, an offset above a neighbour is rounded up to the buffer's alignment; otherwise, as in USMP, to
+    the neighbour's alignment.
     """
 
     buffers: Sequence[BufferInfo]
@@ -52,13 +52,13 @@ class UsmpWorkspace:
     rounds_to_own: bool = False
 
     def lowest_offset_above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
-        """Return the lowest offset for a buffer above a neighbour that is at `offset` in the pool."""
+        """Return the lowest offset of a buffer above a neighbour that has offset `offset` in the pool."""
         below = self.buffers[neighbour]
         alignment = (self.buffers[buffer] if self.rounds_to_own else below).alignments[pool]
         return -(-(offset + below.size) // alignment) * alignment
 
     def fits(self, buffer: int, pool: int, offset: int) -> bool:
-        """Return True if a buffer at `offset` ends within the pool."""
+        """Return True if a buffer with offset `offset` ends within the pool."""
         capacity = self.pool_sizes[pool]
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
@@ -66,7 +66,7 @@ class UsmpWorkspace:
 def workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
-    """Return the task of USMP for a problem, and the tensors of its buffers; raises TooManyConflictsError."""
+    """Return the input of USMP for a problem, and the tensors of its buffers; raises TooManyConflictsError."""
     rows = tensors(problem)
     conflicts, pressure = _conflicts_in_time(problem, rows, stop_check)
     _add_listed_conflicts(problem, rows, conflicts)
@@ -84,9 +84,9 @@ def workspace(
 
 
 def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
-    """Return each tensor's conflicts by lifetime, and the live peak in bytes. The time is O(conflicts)."""
+    """Return the conflicts of each tensor by lifetime, and the live peak in bytes, in O(conflicts) time."""
     conflicts: list[list[int]] = [[] for _ in found]
-    alive: dict[int, None] = {}  # a set that keeps its order
+    alive: dict[int, None] = {}  # This is an ordered set.
     load = pressure = listed = 0
     for _, is_start, i in sorted(_lifetime_events(problem, found)):
         stop_check()
@@ -107,7 +107,7 @@ def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: St
 
 
 def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bool, int]]:
-    """Yield (time, True for a start, tensor) for each interval in which a tensor, or an alias of it, is alive."""
+    """Yield (time, True for a start, tensor) for each interval in which a tensor or its alias is alive."""
     table = problem.buffers
     index = {tensor.position: i for i, tensor in enumerate(found)}
     stretches: list[list[tuple[int, int]]] = [[] for _ in found]
@@ -132,7 +132,7 @@ def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tupl
 
 
 def _add_listed_conflicts(problem: Problem, found: Sequence[Tensor], conflicts: list[list[int]]) -> None:
-    """Add the conflicts that the problem lists, in both directions, unless they are known already."""
+    """Add the explicit conflicts of the problem in both directions, unless they are known already."""
     if not problem.conflicts:
         return
     index = {tensor.position: i for i, tensor in enumerate(found)}
@@ -146,17 +146,17 @@ def _add_listed_conflicts(problem: Problem, found: Sequence[Tensor], conflicts: 
 
 
 Placements = dict[int, tuple[int, int]]
-"""The (pool, offset) of each placed buffer, by position."""
+"""Maps the position of each placed buffer to its pool and offset."""
 
 
 def order_by_size(task: UsmpWorkspace) -> list[int]:
-    """Return the buffers by decreasing size, then by decreasing number of conflicts, then by descending name."""
+    """Return the buffers by decreasing size, then decreasing number of conflicts, then descending name."""
     infos = task.buffers
     return sorted(_name_order(task), key=lambda i: (-infos[i].size, -len(infos[i].conflicts)))
 
 
 def order_by_conflicts(task: UsmpWorkspace) -> list[int]:
-    """Return the buffers by decreasing number of conflicts, then by decreasing size, then by descending name."""
+    """Return the buffers by decreasing number of conflicts, then decreasing size, then descending name."""
     infos = task.buffers
     return sorted(_name_order(task), key=lambda i: (-len(infos[i].conflicts), -infos[i].size))
 
@@ -168,7 +168,7 @@ def _name_order(task: UsmpWorkspace) -> list[int]:
 def place_above_conflicts(
     task: UsmpWorkspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
-    """Place the buffers in order; return the placements, and the first buffer that fits in no pool, else None."""
+    """Place the buffers in order; return the placements, and the first buffer that fits in no pool, or None."""
     placements: Placements = {}
     for i in order:
         stop_check()
@@ -183,8 +183,8 @@ def place_above_conflicts(
 def _offsets_above_conflicts(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, int]:
     """Return the offset above all conflicts for each pool that USMP considers large enough.
 
-    A pool is excluded if the buffer does not fit above a conflict, but included again if it fits above a later, lower
-    one: then it overlaps the first. This is USMP's rule; the verifier detects such overlaps.
+    A pool is excluded if the buffer does not fit above a conflict, but included again if the buffer fits above a later,
+    lower conflict; then it overlaps the first conflict. This is USMP's rule, and the verifier detects such overlaps.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     for other in task.buffers[i].conflicts:

@@ -1,4 +1,4 @@
-"""Relay's storages: derived from operations, and used as a planner by its tokens."""
+"""Relay's storages, derived from operations and used as a planner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def size_of_token(token: list[int]) -> int:
 
 
 class Twin:
-    """A second implementation of Relay's planner: tokens are lists [uses, bytes, id]; all free ones are searched."""
+    """A second implementation of Relay's planner: tokens are lists [uses, bytes, id], and all free ones are tried."""
 
     def __init__(self, nodes: list[Node], results: list[str], match_range: int) -> None:
         self.match_range = match_range
@@ -41,7 +41,7 @@ class Twin:
                     for token in wanted[each]:
                         token[0] += 1
         given_back = {id(token): token for each in results for token in wanted[each]}
-        for token in given_back.values():  # a result counts once, even if operations return it twice
+        for token in given_back.values():  # A result counts once, even if operations return it twice.
             token[0] += 1
         self.uses = {name: tuple(token[0] for token in tokens) for name, tokens in wanted.items()}
         self.tokens: dict[str, list[list[int]]] = {}
@@ -93,7 +93,7 @@ class Twin:
 
 
 def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
-    """Return the operations of some nodes; the outputs of a call form a tuple with its name."""
+    """Return the operations of the nodes; the outputs of a call form a tuple with the name of the call."""
     buffers: list[dict[str, Any]] = []
     tuples: dict[str, Any] = {}
     body = []
@@ -121,7 +121,7 @@ def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
 
 
 def draw_nodes(seed: int) -> tuple[list[Node], list[str]]:
-    """Draw random nodes: params first, then calls with one or two outputs, reshapes, tuples and items of these."""
+    """Draw random nodes: first params, then calls with one or two outputs, reshapes, tuples, and items of tuples."""
     rng = random.Random(seed)
     scale = rng.choice((12, 300, 5_000))
     sizes = [rng.randrange(1, scale) for _ in range(6)]
@@ -183,7 +183,7 @@ def test_a_tensor_written_in_parts_keeps_one_storage_until_its_last_use() -> Non
 
 
 def problem(*rows: tuple[int, int, int], alignment: int = 1, capacity: int | None = None) -> Problem:
-    """Return a problem of buffers b0, b1, ... given as (size, start, end)."""
+    """Return a problem with the buffers b0, b1, ..., each given as (size, start, end)."""
     buffers = [{"id": f"b{i}", "size": size, "start": start, "end": end} for i, (size, start, end) in enumerate(rows)]
     return Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment, "size": capacity}]})
 
@@ -197,7 +197,7 @@ def offsets(wanted: Problem) -> list[int]:
     [
         # tests/python/relay/test_backend_graph_executor.py, test_plan_memory: two storages alternate.
         ([(4, 0, 9), *((40, k, k + 2) for k in range(1, 7))], [0, 4, 44, 4, 44, 4, 44]),
-        # With free storages of 30, 10 and 20 bytes, a buffer of 15 bytes takes that of 20.
+        # With free storages of 30, 10 and 20 bytes, a buffer of 15 bytes takes the storage of 20 bytes.
         ([(30, 0, 2), (10, 0, 2), (20, 0, 2), (400, 1, 3), (15, 2, 4)], [0, 30, 40, 60, 40]),
         # Of equal free storages, the first one freed is used.
         ([(8, 0, 3), (8, 0, 2), (8, 4, 5)], [0, 8, 8]),
@@ -217,7 +217,7 @@ def test_storages_are_reused_for_sizes_within_a_factor_of_sixteen(free: int, wan
 
 
 def test_buffers_are_placed_at_the_starts_of_consecutive_storages() -> None:
-    # b2 uses the storage of 10 bytes, since that of 6 bytes is too small, and b3 uses the latter.
+    # b2 uses the storage of 10 bytes, since 6 bytes are too small, and b3 uses the storage of 6 bytes.
     assert offsets(problem((10, 0, 2), (6, 0, 2), (8, 2, 4), (3, 2, 4))) == [0, 10, 0, 10]
 
 

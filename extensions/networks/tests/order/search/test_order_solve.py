@@ -197,7 +197,7 @@ class _CountingControl(list[int]):
         return super().__iter__()
 
 
-def test_siblings_iterates_over_the_macros_only_twice() -> None:
+def test_finding_siblings_iterates_over_the_macros_only_twice() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
     members = _CountingControl(range(len(part.members)))

@@ -1,4 +1,4 @@
-"""Planners of TVM's USMP: the expected values of TVM's tests, and the rules of each planner."""
+"""Planners of TVM's USMP: the expected values of TVM's own tests, and the rules of each planner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")
 
 
 def go_on() -> None:
-    """Do nothing, so that the planner is never stopped."""
+    """Do nothing; a planner that calls this is never stopped."""
 
 
 def plan(problem: Problem, algorithm: str) -> Plan:
@@ -38,7 +38,7 @@ def pool_uses(problem: Problem, algorithm: str) -> list[int | None]:
 
 
 def printed_workspace(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
-    """Return a workspace of buffers whose conflicts need not be symmetric, unlike those of a problem."""
+    """Return a workspace whose conflicts need not be symmetric, unlike the conflicts of a problem."""
     position = {name: i for i, name in enumerate(sizes)}
     infos = [BufferInfo(n, size, (0,), (1,), [position[c] for c in conflicts[n]]) for n, size in sizes.items()]
     return UsmpWorkspace(infos, (None,))
@@ -53,7 +53,7 @@ def test_all_planners_need_140_bytes_for_the_linear_chain(algorithm: str) -> Non
     assert pool_uses(tvm.problem_of_conflicts(tvm.LINEAR, tvm.LINEAR_CONFLICTS), algorithm) == [140]
 
 
-def test_planners_need_tvms_expected_bytes_for_the_asymmetric_fan_out() -> None:
+def test_planners_need_as_many_bytes_as_tvm_for_the_asymmetric_fan_out() -> None:
     task = printed_workspace(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS)
     by_size, _ = place_above_conflicts(task, order_by_size(task), go_on)
     by_conflicts, _ = place_above_conflicts(task, order_by_conflicts(task), go_on)
@@ -71,7 +71,7 @@ def test_equal_buffers_are_placed_in_descending_order_of_names(algorithm: str) -
 
 
 @pytest.mark.parametrize(("alignment", "greedy"), [(1, 1_418_518), (16, 1_418_528), (64, 1_418_560)])
-def test_planners_need_tvms_expected_bytes_for_mobilenet_in_two_pools(alignment: int, greedy: int) -> None:
+def test_planners_need_as_many_bytes_as_tvm_for_mobilenet_in_two_pools(alignment: int, greedy: int) -> None:
     problem = tvm.problem_of_lives(tvm.MOBILENET, tvm.FAST_AND_SLOW, alignment)
     assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [
         [200_704, greedy],
@@ -81,7 +81,7 @@ def test_planners_need_tvms_expected_bytes_for_mobilenet_in_two_pools(alignment:
 
 
 @pytest.mark.parametrize("alignment", [1, 16])
-def test_planners_need_tvms_expected_bytes_for_resnet(alignment: int) -> None:
+def test_planners_need_as_many_bytes_as_tvm_for_resnet(alignment: int) -> None:
     problem = tvm.problem_of_lives(tvm.RESNET, alignment=alignment)
     assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [[7_920_256], [7_200_256], [7_200_256]]
 
@@ -103,7 +103,7 @@ def test_rounding_to_the_neighbours_alignment_gives_a_rejected_plan(algorithm: s
     assert pool_uses(problem, f"{algorithm}-own-alignment") == [20]
 
 
-def test_a_pool_excluded_and_included_again_gives_a_rejected_plan() -> None:
+def test_including_an_excluded_pool_again_gives_a_rejected_plan() -> None:
     # c does not fit above a (11), but above z (5); USMP excludes the pool for a, then includes it again for z.
     rows = [("w", 6, 0, 2), ("a", 5, 1, 3), ("c", 4, 2, 6), ("z", 5, 4, 6)]
     problem = tvm.problem_of_lives(rows, [{"size": 13}])
