@@ -78,8 +78,8 @@ REFUSED = {
     "two_functions.relax": "must have a function main, or only one, with @R.function (keep the one to be",
     "loops.relax": "must have a function with @R.function, whose operations have lifetimes, got loops",
     "broken.relax": "must be TVMScript: ",
-    "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
-    "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
+    "snapshot_without_history.pickle": "device_traces: must have events: start recording the memory history before",
+    "snapshot_that_runs.pickle": 'must contain plain values only, got an object of "builtins.print"',
 }
 """The beginning of the message for each refused file; the tests of each reader have further ones."""
 FILES = dict(files())
