@@ -77,7 +77,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place specs around those that `state` already places; if this fails, nothing is changed.
+        """Place specs around the specs already placed in `state`; if this fails, nothing is changed.
 
         Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
         """

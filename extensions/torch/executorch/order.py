@@ -23,7 +23,7 @@ _STORED_WITH_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 class ReorderPass:
     """A graph-module pass of ExecuTorch that reorders operations; placeholders named in `resident` are not counted.
 
-    Sizes of tensors are those before ExecuTorch's own passes. Memory inside control flow and delegates is not counted.
+    Tensors have their sizes before ExecuTorch's own passes. Memory inside control flow and delegates is not counted.
     """
 
     resident: frozenset[str]

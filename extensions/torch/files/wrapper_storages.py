@@ -17,7 +17,7 @@ _REUSED = "# reuse"
 _NEW_BUFFER = (_REUSED, "# alloc")
 _SIGNATURE = re.compile(r"\b(?:void|def)\s+\w+\(([^()]*)\)")
 _OUT = "out_ptr"
-"""The prefix of kernel parameters that are only written; inductor names those that are also read `in_out_ptr`."""
+"""The prefix of kernel parameters that are only written; parameters that are also read are `in_out_ptr`."""
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")

@@ -62,7 +62,7 @@ class Advice(Answer):
     """The bytes that a step reserves now, the stranded bytes (free but kept reserved), and the changes, best first.
 
     `blocks` is the peak sum of allocated blocks, a lower bound for every change. `unsure` contains sentences on the
-    assumptions behind the numbers.
+    assumptions of the numbers.
     """
 
     reserved: int

@@ -115,7 +115,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
 
 
 def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
-    """Return inductor's own partition into passes if it fits the capacity, else the one that needs the fewest bytes.
+    """Return inductor's own partition into passes if it fits the capacity, else the partition with the fewest bytes.
 
     The bytes are inductor's estimate after fusion; the compilation for a trial ends there.
     """

@@ -12,8 +12,8 @@ from typing import Any
 def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
     """Return both passes of a function as one torch.fx.GraphModule, and the number of the forward pass's results.
 
-    `inputs` are fake or real tensors; those that require a gradient get one. The graph returns the function's results,
-    one tensor or several, followed by the gradients.
+    `inputs` are fake or real tensors; a tensor that requires a gradient gets one. The graph returns the function's
+    results, one tensor or several, followed by the gradients.
     """
     from copy import deepcopy
 

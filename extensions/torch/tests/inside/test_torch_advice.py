@@ -13,7 +13,7 @@ from memplan.planner.errors import OptionError
 
 
 def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
-    """Allocate blocks of growing size; each leaves behind a segment that is too small for the next block."""
+    """Allocate blocks of growing size; each leaves a segment that is too small for the next block."""
     allocator.place("weights", 30 * MIB)
     for k, size in enumerate((40, 60, 80, 100)):
         allocator.place(k, size * MIB)
