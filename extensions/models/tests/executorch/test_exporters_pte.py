@@ -108,7 +108,7 @@ def test_a_shared_object_of_the_greedy_planner_never_grows() -> None:
     assert plan.gap == pytest.approx(1 / 3)
 
 
-def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first() -> None:
+def test_each_memory_has_separate_objects_and_tensors_without_a_memory_use_the_first() -> None:
     rows = [lives("a", 8, 0, 1, pools=["slow"]), lives("b", 8, 0, 1), lives("c", 4, 0, 1, pools=["slow"])]
     problem = {"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]}
     assert offsets(problem) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("slow", 8)}
@@ -133,7 +133,7 @@ def test_peaks_of_real_models_equal_the_recorded_peaks(row: dict[str, dict[str, 
     assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]
 
 
-def test_banks_are_filled_in_order_after_the_tensors_that_are_bound_to_them() -> None:
+def test_banks_are_filled_in_order_after_the_tensors_that_may_use_only_one_bank() -> None:
     rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
     pools = [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]
     problem: dict[str, object] = {"buffers": rows, "pools": pools}
