@@ -140,9 +140,7 @@ def test_http_writes_a_plan_into_its_model_and_refuses_an_invalid_one(server: Ru
     assert (converted["format"], converted["problem"]) == ("json", problem)
 
 
-def test_symbolic_problems_with_pins_or_conflicts_are_answered_or_refused_by_rule(
-    server: RunningServer,
-) -> None:
+def test_symbolic_problems_with_pins_or_conflicts_are_answered_or_refused(server: RunningServer) -> None:
     buffers: list[dict[str, Any]] = [
         {"id": "table", "size": 64, "start": 0, "end": 9, "offset": 0},
         {"id": "input", "size": "32*n", "start": 0, "end": 3},
