@@ -81,7 +81,7 @@ class TorchStep:
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
                 replace(self, model=model)._run_recorded(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
-            rule = f"must not read the values of tensors, as fake tensors have none, got {error.func}"
+            rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
             raise InputError(
                 f"{_stop_location(recording)}: {rule}: give computed=True to run the step on real values"
             ) from error
