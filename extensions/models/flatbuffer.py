@@ -1,7 +1,7 @@
-"""Reader of FlatBuffers that checks all bounds, and writer that puts new parts before an existing file.
+"""Reader of FlatBuffers that checks all bounds, and writer that puts new tables before an existing file.
 
-An offset that leads outside of the file is an error with its position. Generated readers trust the file: from a broken
-one they read arbitrary memory. Here, the bytes read in total are limited to a few times the file's length.
+An offset outside the file is an error that states its position. Generated readers trust the file, so they read
+arbitrary memory from a broken one. Here, the total of bytes read is limited to a few times the file's length.
 
 Offsets of FlatBuffers only lead forward. New tables are therefore written before the old bytes, which stay unchanged,
 and refer to them.
@@ -21,13 +21,13 @@ from typing import Literal, TypeAlias
 from memplan.planner.errors import FormatError
 
 Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
-"""Integer formats of the module `struct`."""
+"""The integer formats of the module `struct` that are used."""
 _SEEN_AGAIN = 4
-"""The most bytes to read in total, in file lengths; more than 1, since tables may share parts."""
+"""The limit on the total of bytes read, in file lengths; it exceeds 1 because tables may share bytes."""
 
 
 class File:
-    """The bytes of a file, and in `left` how many more bytes may be read."""
+    """The bytes of a file; `left` is the number of bytes that may still be read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -36,12 +36,12 @@ class File:
         self._distances: dict[int, tuple[int, ...]] = {}
 
     def number(self, at: int, kind: Number, path: str) -> int:
-        """Return the integer of format `kind` at byte `at`; raises FormatError if it is outside of the file."""
+        """Return the integer of format `kind` at byte `at`; raises FormatError if it is outside the file."""
         self.check(at, struct.calcsize(kind), path)
         return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
 
     def distances(self, index: int, path: str) -> tuple[int, ...]:
-        """Return the vtable at byte `index`, read once: each field's distance from its table, 0 if absent."""
+        """Return the vtable at byte `index`, cached: each field's distance from its table, 0 if the field is absent."""
         if index not in self._distances:
             size = self.number(index, "H", path)
             self.check(index, size, path)
@@ -49,7 +49,7 @@ class File:
         return self._distances[index]
 
     def check(self, at: int, size: int, path: str) -> None:
-        """Raise FormatError unless the bytes `at` to `at + size` are in the file."""
+        """Raise FormatError unless the bytes from `at` to `at + size` are inside the file."""
         if at < 0 or at + size > len(self.data):
             rule = f"must lie in the file ({len(self.data)} bytes)"
             raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
@@ -77,17 +77,17 @@ class Table:
         return cls(file, file.number(0, "I", name), name)
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
-        """Return the value of an integer field, `default` if it is absent."""
+        """Return the value of an integer field; `default` if the field is absent."""
         at = self._find(field)
         return default if at is None else self.file.number(at, kind, self._path(name))
 
     def table(self, field: int, name: str) -> Table | None:
-        """Return the table that a field refers to, None if it is absent."""
+        """Return the table to which a field refers; None if the field is absent."""
         at = self._find(field)
         return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
 
     def tables(self, field: int, name: str) -> Iterator[Table]:
-        """Yield the tables of a list field, none if it is absent."""
+        """Yield the tables of a list field; nothing if the field is absent."""
         start, count = self._list(field, name, 4)
         for k in range(count):
             path = f"{self._path(name)}[{k}]"
@@ -134,10 +134,10 @@ class Table:
         return f"{self.path}.{name}"
 
     def _find(self, field: int) -> int | None:
-        """Return the byte at which a field is stored, None if it is absent."""
+        """Return the byte at which a field is stored; None if the field is absent."""
         self.file.spend(4, self.path)
         distances = self._distances
-        # A vtable that is too short for the field is of an older schema, which did not have it.
+        # A vtable that is too short for the field follows an older schema without that field.
         distance = distances[field] if field < len(distances) else 0
         return self.at + distance if distance else None
 
@@ -150,7 +150,7 @@ class Table:
         return at + self.file.number(at, "I", path)
 
     def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return the first byte and the number of a list's entries, and count their bytes as read."""
+        """Return the first byte and the number of a list's entries, and count the list's bytes as read."""
         at = self._find(field)
         if at is None:
             return 0, 0
@@ -166,10 +166,10 @@ class Table:
         return where + 4, count
 
 
-# The alignment of buffers in a TFLite file, which readers use from the mapped file without copying.
+# The alignment of buffers in a TFLite file, which programs use in the mapped file without copying.
 _ALIGNMENT = 16
 _BLOCK = 64
-"""The old bytes move by a multiple of this number, which every alignment in them must divide."""
+"""The old bytes move by a multiple of this number, so that every alignment in them is preserved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +211,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class NewTable:
-    """A new table with its fields by number. Each part object may occur only once in a file."""
+    """A new table, with its fields keyed by number; each part may occur only once in a file."""
 
     fields: Mapping[int, Field]
 
@@ -237,7 +237,7 @@ def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
 
 
 def _part_order(root: NewTable) -> list[Part]:
-    """Return all new parts; each follows a part that refers to it, as offsets only lead forward."""
+    """Return all new parts; each follows the part that refers to it, since offsets only lead forward."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
@@ -256,7 +256,7 @@ def _inner_parts(part: Part) -> list[Part]:
 
 
 def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the byte of each new part by identity (of a table: the end of its vtable), and the end of all parts."""
+    """Return the byte of each new part by identity (for a table: the end of its vtable), and the end of all parts."""
     places, at = {}, 8
     for part in _part_order(root):
         if isinstance(part, Content):

@@ -1,4 +1,4 @@
-"""Conversion of an order of a graph's operations to an order of all operations in the file, which has more of them."""
+"""Conversion of an order of a graph's operations to an order of all operations in the file, which contains more."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def new_order(
 ) -> list[int]:
     """Return a new order of all operations of a file: `wanted`, each after its prerequisites, and then the rest.
 
-    The prerequisites of an operation are the writers of its inputs. Operations `in_turn` have effects and keep their
-    order. An operation that is not in `wanted`, such as a view or a constant, runs directly before the first one that
+    The prerequisites of an operation are the writers of its inputs. Operations in `in_turn` have effects and keep their
+    order. An operation outside `wanted`, such as a view or a constant, runs directly before the first operation that
     needs it. If `wanted` is increasing, the file's order is returned. Raises OperationsError if an operation would run
     before its prerequisites.
     """
@@ -29,7 +29,7 @@ def new_order(
 
 
 def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
-    """Return all operations in the wanted order, each after those in `needs`; raises OperationsError for a cycle."""
+    """Return all operations in the wanted order, each after its `needs`; raises OperationsError for a cycle."""
     if all(first < second for first, second in pairwise(wanted)):
         return list(range(len(needs)))
     done = [False] * len(needs)
@@ -45,7 +45,7 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
                 order.append(v)
                 stack.pop()
             elif u in waiting and not done[u]:
-                raise OperationsError(f"order: must not need operation {u} before itself")
+                raise OperationsError(f"order: must not make operation {u} its own prerequisite")
             elif not done[u]:
                 waiting.add(u)
                 stack.append((u, iter(sorted(needs[u]))))
@@ -53,9 +53,9 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
 
 
 def _require_valid_order(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
-    """Raise OperationsError unless an order has all operations once, each after its prerequisites."""
+    """Raise OperationsError unless an order contains all operations once, each after its prerequisites."""
     if sorted(order) != list(range(len(needs))):
-        raise OperationsError("order: must name each operation of the file once")
+        raise OperationsError("order: must contain each operation of the file exactly once")
     done: set[int] = set()
     for v in order:
         if missing := needs[v] - done:
@@ -63,4 +63,4 @@ def _require_valid_order(order: Sequence[int], needs: Sequence[frozenset[int]], 
         done.add(v)
     for first, second in pairwise(v for v in order if v in in_turn):
         if first > second:
-            raise OperationsError(f"order: must keep operation {second} before {first}, which has effects, too")
+            raise OperationsError(f"order: must keep operation {second} before {first}, as both have effects")

@@ -1,4 +1,4 @@
-"""Placement rules of planners by size: each buffer is placed in a gap between buffers alive at the same time."""
+"""Placement in gaps, as planners that order buffers by size do: each buffer gets a gap between live buffers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> PlannerAnswer:
-    """Place buffers in the given order, each in the lowest or the smallest gap with room, else above all live ones."""
+    """Place tensors in the given order, each in the lowest or the smallest sufficient gap, else above all live ones."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

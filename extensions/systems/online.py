@@ -1,4 +1,4 @@
-"""Planners that work like an allocator: they see allocations and releases in time order, without lookahead."""
+"""Planners that work like an allocator: they process allocations and releases in time order, without lookahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, g
 
 
 class Allocator(Protocol):
-    """An allocator that returns ranges of bytes and takes them back."""
+    """An allocator that returns ranges of bytes and accepts their release."""
 
     def allocate(self, size: int) -> int:
         """Allocate `size` bytes and return their offset."""
@@ -19,7 +19,7 @@ class Allocator(Protocol):
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> PlannerAnswer:
-    """Place buffers by start time, equal ones in the given order; at one time, releases precede allocations.
+    """Place buffers by start time, ties in the given order; at equal times, releases precede allocations.
 
     Sizes are rounded up to multiples of `block` bytes and of the problem's alignments.
     """
@@ -55,7 +55,7 @@ class FreeBlocks:
         return offset
 
     def grow(self, size: int) -> int:
-        """Take `size` bytes from a free block that ends at the top, or at the top, which rises; return their offset."""
+        """Take `size` bytes from the free block at the top, raising the top as needed; return their offset."""
         offset = self.top
         if self.blocks and sum(self.blocks[-1]) == self.top:
             offset, _ = self.blocks.pop()
@@ -63,7 +63,7 @@ class FreeBlocks:
         return offset
 
     def release(self, offset: int, size: int) -> None:
-        """Add a free block, and merge it with adjacent ones."""
+        """Add a free block and merge it with adjacent free blocks."""
         merged: list[tuple[int, int]] = []
         for start, length in sorted([*self.blocks, (offset, size)]):
             if merged and sum(merged[-1]) == start:

@@ -1,7 +1,7 @@
 """Parser of protocol buffers that reads single fields and checks every bound, for formats with few relevant fields.
 
-A message is split into its fields once; nested messages are split when they are read, so that parts that no reader
-uses, such as a whole program, cost nothing. Source: https://protobuf.dev/programming-guides/encoding/.
+A message is split into its fields once. Nested messages are split only when they are read, so that irrelevant parts,
+such as a whole program, cost nothing. Source: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# Wire types of protocol buffers; types 3 and 4 are groups, which none of the formats read here uses.
+# Wire types of protocol buffers; types 3 and 4 are groups, which the formats read here do not use.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 # Each byte of a varint holds seven bits, so 64 bits need ten bytes.
@@ -26,7 +26,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class ProtobufMessage:
-    """A message in bytes `start` to `end` of a file; fields are read by number, and named by `name` in errors."""
+    """A message in the bytes from `start` to `end` of a file; fields are read by number; errors name them."""
 
     data: bytes
     start: int
@@ -39,18 +39,18 @@ class ProtobufMessage:
         return cls(data, 0, len(data), path)
 
     def integer(self, field: int, name: str, default: int = 0) -> int:
-        """Return an int64 field; if it has several values, the last one."""
+        """Return an int64 field; if it occurs several times, return the last value."""
         field_value = self._fields.get(field)
         if field_value is None:
             return default
-        # The specification says: if a field that is not repeated occurs several times, the last value counts.
+        # If a field that is not repeated occurs several times, the specification requires the last value.
         value, end = field_value[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
-        """Return the values of a repeated int64 field, packed or not."""
+        """Return the values of a repeated int64 field, whether packed or not."""
         values: list[int] = []
         for at, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
@@ -63,7 +63,7 @@ class ProtobufMessage:
         return tuple(number - (1 << 64) if number >> 63 else number for number in values)
 
     def text(self, field: int, name: str) -> str:
-        """Return a text field; bytes that are not UTF-8 are escaped."""
+        """Return a text field with bytes that are not UTF-8 escaped; an empty text if the field is absent."""
         start, end = next(self._byte_ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
@@ -80,12 +80,12 @@ class ProtobufMessage:
     def _byte_ranges(self, field: int, name: str) -> Iterator[Range]:
         for start, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
-                raise FormatError(f"{self.path}.{name}: must have a length, got the integer {start}")
+                raise FormatError(f"{self.path}.{name}: must be a field with a length, got the integer {start}")
             yield start, end
 
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
-        """Return the values of each field by number, as pairs: an integer and _NO_END, or a range of bytes."""
+        """The values of each field, keyed by number, as pairs: an integer and _NO_END, or the ends of a byte range."""
         fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:
@@ -102,14 +102,14 @@ class ProtobufMessage:
             else:
                 raise FormatError(f"{self.path}: must be a message, got a field of kind {kind} before byte {at}")
             if size > self.end - at:
-                rule = f"must not go beyond its last byte ({self.end})"
-                raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at} on", way=CUT_OFF)
+                rule = f"must not extend beyond its last byte ({self.end})"
+                raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at}", way=CUT_OFF)
             fields[key >> 3].extend((at, at + size))
             at += size
         return fields
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """Return the unsigned 64-bit number at a position, and the position after it."""
+        """Return the unsigned 64-bit number at a position, and the position after the number."""
         value = 0
         for k in range(_LONGEST_VARINT):
             if at + k >= self.end:
@@ -118,7 +118,7 @@ class ProtobufMessage:
             value |= (byte & 0x7F) << (7 * k)
             if byte < 0x80:
                 return value & (1 << 64) - 1, at + k + 1
-        raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")
+        raise FormatError(f"{self.path}: must have numbers of at most 10 bytes, got an unfinished one at byte {at}")
 
 
 def _value_pairs(found: array[int] | None) -> Iterator[Range]:

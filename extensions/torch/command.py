@@ -1,6 +1,6 @@
-"""`memplan fits`: tells if a step of torch, from a script or a snapshot, or a graph of ggml, fits into a memory.
+"""The command `memplan fits`: tells whether a torch step (a script or a snapshot) or a ggml graph fits into memory.
 
-The command is no question, as it runs the caller's code, which a service must not do.
+It is a command only, not a question that the service answers, because it runs the caller's code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memplan.questions.reading import validate_options
 
 
 def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
-    """Yield the lines of an answer for a terminal."""
+    """Yield the lines that the terminal shows for an answer."""
     if isinstance(answer, GraphFits):
         yield from graph_fits.lines(answer)
         return
@@ -72,13 +72,13 @@ def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
         for name, sizes in (("recorded", beside.only_recorded), ("traced", beside.only_traced)):
             yield from (f"  {size:>18,} bytes in {count:>4}  only {name}" for size, count in sizes.items())
     if answer.ways is not None:
-        yield from _lines_of_ways(answer.ways)
+        yield from _lines_of_remedies(answer.ways)
     if answer.advice is not None:
         yield from _lines_of_advice(answer.advice)
 
 
 def _lines_of_advice(advice: Advice) -> Iterator[str]:
-    """Yield the terminal lines of advice: the bytes that the allocator reserves, and changes that reduce them."""
+    """Yield the terminal lines of advice: the bytes that the allocator reserves, and the changes that reduce them."""
     yield f"reserved now: {advice.reserved:,} bytes, for blocks of {advice.blocks:,} at most"
     for row in advice.stranded:
         yield f"  {row.bytes:>18,} bytes free in {row.segments} segments, kept by {row.held:,} of {row.line}"
@@ -90,8 +90,8 @@ def _lines_of_advice(advice: Advice) -> Iterator[str]:
     yield from advice.unsure
 
 
-def _lines_of_ways(found: Ways) -> Iterator[str]:
-    """Yield the terminal lines of the ways to make a step fit."""
+def _lines_of_remedies(found: Ways) -> Iterator[str]:
+    """Yield the terminal lines of the changes with which a step would fit."""
     for each in found.sizes:
         text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
         yield f"largest {each.name}: {text} ({each.tried} tried)"
@@ -168,7 +168,7 @@ def fits(
     options["allocator"] = allocator
     options |= {"advise": True} if advise else {}
     of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
-    answer = _answer(step, options, of_script, dim)
+    answer = _answer_for_step(step, options, of_script, dim)
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
@@ -178,11 +178,11 @@ def fits(
     return 1 if answer.fits is False else 0
 
 
-def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: Sequence[str]) -> Any:
-    """Return the answer for a script, a snapshot or a graph; raises InputError."""
+def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: Sequence[str]) -> Any:
+    """Return the answer for the file that `step` names: a script, a snapshot or a graph. Raises InputError."""
     if ".py:" in step or step.endswith(".py"):
         if dims:
-            raise OptionError("dim: must be given for graphs of ggml alone, not for steps of torch")
+            raise OptionError("dim: must be given for ggml graphs only, got a step of torch")
         require("fits:", ["torch"])
         from memplan.extensions.torch.inside.fits import fits_of_script
 
@@ -196,23 +196,25 @@ def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims:
 
 
 def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:
-    """Return the answer for a snapshot, or for a ggml graph, which takes few of the options; raises InputError."""
+    """Return the answer for a snapshot or a ggml graph; raises OptionError for options that do not apply to graphs."""
     if not dims and not graph_fits.is_graph(data):
         return fits_of_snapshot(data, **options)
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
-        raise OptionError(f"{unused[0]}: must be given for steps of torch alone, not for a graph of ggml")
+        raise OptionError(f"{unused[0]}: must be given for steps of torch only, got a ggml graph")
     return graph_fits.fits_of_graph(data, validate_options(FitsOptions, options).capacity, [*dims])
 
 
 def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
-    """Return a picture or a page of a step's plan; the suffix of the file decides which."""
+    """Return a step's plan as an SVG picture or an HTML page, depending on the suffix of `path`."""
     if isinstance(answer, GraphFits):
-        raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")
+        raise OptionError(f"-o {path}: must be a JSON file for a ggml graph; `memplan plan` draws its plan")
     row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)
     if others:
-        raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
+        raise OptionError(
+            f"-o {path}: must be a JSON file for a snapshot of several devices, got {1 + len(others)} devices"
+        )
     problem, plan = row.problem, row.plan
-    # Both are set in this process; only an answer read from JSON lacks them.
+    # Only an answer that was read from JSON lacks a problem and a plan; this one was computed here.
     assert problem is not None
     assert plan is not None
     if suffix_of(path) == PICTURE:

@@ -1,4 +1,4 @@
-"""`memplan fits` for a ggml graph: the bytes of its weights and of a plan for all other tensors, within a capacity."""
+"""`memplan fits` for a ggml graph: whether its weights and a plan of all other tensors fit a capacity."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memplan.solvers.portfolio.solve import solve
 class GraphFits(Answer):
     """The answer whether a graph fits, and why; sizes are in bytes.
 
-    `weights` are always in memory. `peak` is the peak of a verified plan of computed values and state, summed over
-    memories, and `lower_bound` the bytes that every such plan needs. `own_peak` is the peak of ggml's own plan, if the
-    file records one at this size. `pools` are the used bytes of each memory. `fits` is None without a capacity, or if a
-    better plan may still fit.
+    `weights` are in memory all the time. `peak` is the peak of a verified plan of computed values and state, summed
+    over memories; `lower_bound` is the number of bytes that every such plan needs. `own_peak` is the peak of ggml's own
+    plan, if the file records one for this size. `pools` gives the used bytes of each memory. `fits` is None if no
+    capacity is given, or if a better plan may still fit.
     """
 
     fits: bool | None
@@ -34,14 +34,14 @@ class GraphFits(Answer):
 
 
 def is_graph(data: bytes) -> bool:
-    """Return True if the bytes are a file of a ggml graph."""
+    """Return True if the bytes are the file of a ggml graph."""
     return detect(data) == "ggml"
 
 
 def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
-    """Return whether the weights and a plan of a ggml graph fit a capacity; raises FormatError and OptionError."""
+    """Decide whether the weights and a plan of a ggml graph fit a capacity; raises FormatError and OptionError."""
     if not is_graph(data):
-        raise FormatError("must be a graph of ggml, for which --dim is")
+        raise FormatError("must be a ggml graph, since --dim applies to no other files")
     model = read_model(data, options=validate_options(ModelOptions, {"dims": dims}))
     assert isinstance(model, ImportedProgram)
     program = next(iter(model.operations.functions.values()))
@@ -75,7 +75,7 @@ def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFi
 
 
 def lines(answer: GraphFits) -> Iterator[str]:
-    """Yield the lines of an answer for a terminal."""
+    """Yield the lines that the terminal shows for an answer."""
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"
     rows = [("weights", answer.weights), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]

@@ -1,4 +1,4 @@
-"""The registration of PyTorch: readers of exported programs, of allocator snapshots and of inductor's wrapper code."""
+"""The registration of PyTorch: readers of exported programs, allocator snapshots and inductor's wrapper code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from memplan.planner.foreign.recognition import JSON, NEAR
 from memplan.planner.systems import FileReader, System
 
 _LIST_OF_NAMES = 1 << 20
-"""The number of bytes at the end of an archive that are searched for its list of file names."""
+"""The number of bytes at the end of an archive that are searched for its directory of file names."""
 _SNAPSHOT = re.compile(JSON % rb"segments|device_traces|allocator_settings")
 
 
 def is_snapshot(data: bytes) -> bool:
-    """Return True if the bytes begin like a memory snapshot of PyTorch: a pickle, or a JSON object."""
+    """Return True if the bytes start like a PyTorch memory snapshot, which is a pickle or a JSON object."""
     is_pickle = data[:1] == b"\x80" and (b"segments" in data[:64] or b"device_traces" in data)
     return is_pickle or _SNAPSHOT.match(data) is not None
 
@@ -25,7 +25,7 @@ def is_archive(data: bytes) -> bool:
 
 
 def is_wrapper(data: bytes) -> bool:
-    """Return True if the bytes are Python code of inductor: torch._inductor near the start, and a function `call`."""
+    """Return True if the bytes are inductor's Python code: torch._inductor near the start, and a function `call`."""
     return b"torch._inductor" in data[:NEAR] and b"def call(" in data
 
 

@@ -1,1 +1,1 @@
-"""Reader of ExecuTorch programs with their memory plans, and writer that replaces such a plan."""
+"""A reader of ExecuTorch programs with their memory plans, and a writer that replaces such a plan."""

@@ -1,4 +1,4 @@
-"""The parts of a `.pte` file that determine memory: tensors, instructions, delegates and the memory plan.
+"""The contents of a `.pte` file that determine memory: tensors, instructions, delegates and the memory plan.
 
 Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs. A field's number is its position there.
 """
@@ -16,21 +16,21 @@ from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
-# The numbers of instruction kinds in the union InstructionArguments of ExecuTorch's program.fbs.
+# Instruction kinds, keyed by their numbers in the union InstructionArguments of ExecuTorch's program.fbs.
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
 _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 """The numbers of value kinds in the union KernelTypes: tensor, Boolean, and the two kinds of tensor lists."""
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
-"""The bits of one tensor element by the number of its scalar type."""
+"""The bits of one tensor element, keyed by the number of its scalar type."""
 HEADER = b"eh00"
-"""The first bytes of the extended header, which states the size of the program and where its segments start."""
+"""The first bytes of the extended header, which states the program's size and where its segments start."""
 _VELA, _BLOCK = b"vela_bin_stream", 16
 """The first bytes of Vela's output, and its padding: each block has a name, a data length and data, padded to 16 bytes.
 """
 _SCRATCH = b"scratch_size"
 FIRST = "forward"
-"""The name of the method to read where a program has several methods."""
+"""The name of the method to read if a program has several methods."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Instruction:
     """An instruction and the indices of the values that it uses.
 
     `arguments` are the values of a kernel or delegate, the source and target of a move, the condition of a jump, or the
-    freed value; `destination` is the index of the instruction to which a jump leads.
+    freed value; `destination` is the index of the instruction to which a jump goes on.
     """
 
     path: str
@@ -64,7 +64,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Delegate:
-    """A backend that runs a part of the program; `scratch` is its working memory per call in bytes, None if unknown."""
+    """A backend that runs a part of the program; `scratch` is its working memory in bytes per call, None if unknown."""
 
     name: str
     scratch: int | None
@@ -72,9 +72,10 @@ class Delegate:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a program: its values by index, and chains of instructions.
+    """A method of a program: its values by index, and its chains of instructions.
 
-    `false` has the values other than the constant True, `memories` the bytes of each memory, `delegates` the used ones.
+    `false` contains all values except the constant True, `memories` the bytes of each memory, `delegates` the delegates
+    used.
     """
 
     name: str
@@ -89,15 +90,15 @@ class Method:
     delegates: tuple[Delegate, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the indices of tensors among the given values; a list of tensors is replaced by its elements."""
+        """Return the indices of the tensors among the given values; a list of tensors is replaced by its elements."""
         flat = (inner for value in values for inner in self.lists.get(value, (value,)))
         return tuple(value for value in flat if value in self.tensors)
 
 
 def read_methods(data: bytes) -> tuple[Method, ...]:
-    """Return all methods of a program; raises FormatError with the location and the broken rule."""
+    """Return all methods of a program; raises FormatError that names the location and the rule."""
     if not is_executorch(data):
-        rule = "program: must have an identifier at byte 4, ET12 or another ET"
+        rule = "program: must have an identifier such as ET12 at byte 4"
         raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
     program = Table.root(data, "program")
     plans = list(program.tables(1, "execution_plan"))
@@ -143,7 +144,7 @@ def _delegate(row: Table, program: Table) -> Delegate:
     is_segment, index = processed.integer(0, "location", "b") != 0, processed.integer(1, "index", "I")
     listed = [*(program.tables(4, "segments") if is_segment else program.tables(3, "backend_delegate_data"))]
     if index >= len(listed):
-        raise FormatError(f"{processed.path}.index: must name one of {len(listed)} blocks of data, got {index}")
+        raise FormatError(f"{processed.path}.index: must be the index of one of {len(listed)} data blocks, got {index}")
     data, where = program.file.data, listed[index]
     if is_segment:
         base = struct.unpack_from("<Q", data, 24)[0] if data[8:12] == HEADER and len(data) >= 32 else 0
@@ -218,5 +219,5 @@ def _instruction(row: Table, operators: list[str], delegates: Sequence[Delegate]
         arguments = (inner.integer(0, "value_index", "i"),)
     for value in arguments:
         if not 0 <= value < n_values:
-            raise FormatError(f"{inner.path}: must name one of {n_values} values, got {value}")
+            raise FormatError(f"{inner.path}: must be the index of one of {n_values} values, got {value}")
     return Instruction(row.path, kind, name, arguments, destination)

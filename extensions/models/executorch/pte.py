@@ -1,7 +1,7 @@
 """Writer of ExecuTorch programs with another memory plan; all other bytes of the file stay the same.
 
-FlatBuffers omit fields with value 0, so an offset of 0 cannot be overwritten: planned tensors get new tables, after the
-program. The segments (weights), which follow, move by a multiple of their alignment.
+FlatBuffers omit fields with value 0, so an offset of 0 cannot be overwritten in place: planned tensors get new tables
+after the program. The segments (weights), which follow, move by a multiple of their alignment.
 
 Source: pytorch/executorch v1.5.1, schema/program.fbs, schema/extended_header.h; https://flatbuffers.dev/internals/.
 """
@@ -21,38 +21,38 @@ from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
 
-# Numbers of fields of ExecutionPlan and of Tensor.
+# The numbers of fields of the tables ExecutionPlan and Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6
 _LARGEST_ALIGNMENT = 4096
 _ROW = struct.Struct("<iIII")
-"""A table for a place: the offset to its field layout, the memory, and an offset in two halves."""
+"""The layout of a placement's table: the offset to its field layout, the memory, and an offset in two halves."""
 _FIELDS = struct.pack("<HHHHHxx", 10, _ROW.size, 4, 8, 12)
 
 
 def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the program with the plan of its first method; pool k is memory k + 1.
+    """Return the program with the plan in its first method; pool k is memory k + 1.
 
-    Raises FormatError if it is no program, or if there are more pools than memories.
+    Raises FormatError if the file is not a program or there are more pools than memories.
     """
     data = layout.model
     if data is None or not is_executorch(data):
-        way = "give the file that the plan was made of, with that ending"
-        raise FormatError("problem: must be the program, a .pte file, for pte", way=way)
+        way = "give the .pte file for which the plan was computed"
+        raise FormatError("problem: must be an ExecuTorch program, a .pte file, for the target pte", way=way)
     methods = read_methods(data)
     number = next((k for k, method in enumerate(methods) if method.name == FIRST), 0)
     method = methods[number]
     if len(layout.pools) >= len(method.memories):
-        rule = f"must be at most the memories of the program ({len(method.memories) - 1}) for pte"
+        rule = f"must not exceed the memories of the program ({len(method.memories) - 1}) for the target pte"
         raise FormatError(f"problem.pools: {rule}, got {len(layout.pools)}")
     places = {str(row.id): (row.pool + 1, row.offset) for row in layout.buffers}
     planned = {k: places[name] for k in method.tensors if (name := f"main/#{k}") in places}
-    written = _write_places(data, number, planned, _memories(layout, method, planned))
-    _check(data, written, number, planned)
+    written = _write_places(data, number, planned, _memory_sizes(layout, method, planned))
+    _verify_written_program(data, written, number, planned)
     return {"": written}
 
 
-def _memories(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
-    """Return the bytes of each memory; tensors without instructions keep their places."""
+def _memory_sizes(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
+    """Return the bytes of each memory; tensors that no instruction uses keep their places."""
     sizes = [0, *(pool.extent for pool in layout.pools)]
     sizes += [0] * (len(method.memories) - len(sizes))
     for k, tensor in method.tensors.items():
@@ -76,7 +76,7 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
         tensor = values[k].table(1, "val")
         pointer = None if tensor is None else tensor.place(_PLACE, "allocation_info")
         if pointer is None:
-            raise FormatError(f"{values[k].path}: must have a place to get another one")
+            raise FormatError(f"{values[k].path}: must have a place that can be replaced")
         at = end + len(block)
         struct.pack_into("<I", out, pointer, at - pointer)
         block += _ROW.pack(at - fields_at, memory, offset & 0xFFFFFFFF, offset >> 32)
@@ -89,13 +89,13 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
     return bytes(out[:end] + block + out[end:])
 
 
-def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple[int, int]]) -> None:
-    """Raise FormatError unless the written file poses the same problem, with the plan's places."""
+def _verify_written_program(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple[int, int]]) -> None:
+    """Raise an error unless the written file has the same problem and the places of the plan."""
     before, after = read_methods(data), read_methods(written)
     moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
     if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:
-        raise InvalidPlanError(f"{before[number].path}: must have the places of the plan")
+        raise InvalidPlanError(f"{before[number].path}: must have the places of the plan after writing")
     problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
-        rule = "plan: must keep each view in the place of what it is a view of: read the program with "
+        rule = "plan: must keep each view at the place of the viewed tensor: read the program with "
         raise FormatError((rule, Option("views", "alias"), f", got {excerpt(problems[1].name)}"))

@@ -1,11 +1,11 @@
 """Reader of ExecuTorch programs: planned tensors are buffers, whose lifetimes follow from the order of instructions.
 
-The file lists the values of an instruction, but not which it writes. This reader assumes that a kernel writes its last
-argument, which represents its result, and a delegate its last argument and earlier ones that nothing has written. A
-tensor that is read but never written is a view if it has the offset and the bytes of a written one, and otherwise
-state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not in the
-problem: the file states them for Arm's Ethos-U only, and ExecuTorch allocates those outside of the plan, one call at a
-time.
+The file lists the values of an instruction, but not which of them it writes. This reader assumes that a kernel writes
+its last argument, which represents its result, and that a delegate writes its last argument and earlier ones that are
+unwritten so far. A tensor that is read but never written is a view if it has the offset and the bytes of a written one,
+and otherwise state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not
+in the problem: the file states them only for Arm's Ethos-U, and ExecuTorch allocates these outside the plan, one call
+at a time.
 
 Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for the effects of
 instructions.
@@ -31,11 +31,11 @@ ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"
 _WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
-"""The operator that writes the result of a loop iteration into a part of its first argument."""
+"""The operator that writes the result of a loop iteration into a slice of its first argument."""
 _SEVERAL = 2
-"""The assumed trip count of loops; lifetimes depend only on whether it exceeds one."""
+"""The trip count assumed for loops; lifetimes depend only on whether it exceeds one."""
 _MOST_INSIDE = 64
-"""The deepest nesting of loops and branches that is read."""
+"""The maximum nesting depth of loops and branches."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
@@ -106,7 +106,7 @@ class _Program:
         self._read_operands(self.method.outputs)
 
     def planned_offsets(self) -> dict[str, int]:
-        """Return the offset of each tensor in the file's plan, with its memories laid one after the other."""
+        """Return the offset of each tensor in the file's plan, with its memories placed one after another."""
         base = [0, *accumulate(self.method.memories[1:], initial=0)]
         return {
             _id_of(value): base[tensor.place[0]] + tensor.place[1]
@@ -142,16 +142,17 @@ class _Program:
         return last + 1
 
     def _convert_choice(self, at: int, end: int) -> int:
-        """Convert two branches of which one runs; return the index after both.
+        """Convert two branches of which one runs, and return the index after both.
 
-        The first instruction jumps to the second branch if a condition is false; a jump past this one ends the first.
+        The first instruction jumps to the second branch if a condition is false; a jump past the second branch ends the
+        first.
         """
         row = self.chain[at]
         other = row.destination
         skip = self.chain[other - 1] if at + 1 < other <= end else row
         is_choice = skip.kind == "jump" and self.method.false.issuperset(skip.arguments) and skip is not row
         if not is_choice or not other <= skip.destination <= end:
-            rule = "must jump back, as loops do, or over one of two ways, as choices do"
+            rule = "must jump back, as loops do, or over one of two branches, as choices do"
             raise FormatError(f"{row.path}.destination_instruction: {rule}, got {other}")
         condition = self._read_operands(row.arguments)
         for moved in self.chain[at : skip.destination]:
@@ -221,7 +222,7 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs; its outputs come last, and nothing has written them before."""
+        """Return a delegate's inputs and outputs; the outputs come last and are unwritten before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
@@ -234,7 +235,7 @@ class _Program:
         return is_last or self._viewed_tensor(value) is None
 
     def _read_operands(self, values: tuple[int, ...]) -> list[str]:
-        """Return the names of the tensors in memory among `values`, and declare tensors that nothing has written."""
+        """Return the names of the planned tensors among `values`, after declaring the unwritten ones."""
         names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
@@ -248,7 +249,7 @@ class _Program:
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        """Declare a tensor that is read before it is written: as a view of another tensor, or else as state."""
+        """Declare a tensor that is read before it is written, as a view of another tensor or else as state."""
         base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")
@@ -258,7 +259,7 @@ class _Program:
         self._note_write(value)
 
     def _viewed_tensor(self, value: int) -> int | None:
-        """Return the tensor last written at the same offset if it has the same bytes, so that `value` is its view."""
+        """Return the tensor that `value` views: the last tensor written at its offset, if its size is equal."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:
@@ -269,7 +270,8 @@ class _Program:
     def _note_write(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
-        if tensor.place is not None and tensor.elements:  # an empty tensor may share its offset with another one
+        # An empty tensor may share its offset with another tensor, so it does not count as written there.
+        if tensor.place is not None and tensor.elements:
             self.last_at[tensor.place] = value
 
     def _is_planned(self, value: int) -> bool:
@@ -286,7 +288,7 @@ class _Program:
     def _enter(self, row: Instruction, is_inside: bool) -> None:
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
-            rule = f"must end inside of what it begins in, at most {_MOST_INSIDE} deep"
+            rule = f"must end inside the enclosing loop or branch, at most {_MOST_INSIDE} deep"
             raise FormatError(f"{row.path}.destination_instruction: {rule}, got {row.destination}")
         self.draft.begin_block()
 
@@ -296,7 +298,7 @@ class _Program:
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a kernel's inputs and outputs; its last argument is the result, after the buffer that it is written to.
+    """Return a kernel's inputs and outputs; its last argument is the result, and the output buffer precedes it.
 
     A kernel whose name ends with an underscore works in place, so its result is one of its inputs.
     """

@@ -1,4 +1,4 @@
-"""Registration of ExecuTorch programs (`.pte`): reader and writer, but no planners, which memplan itself has."""
+"""The registration of ExecuTorch programs (`.pte`): a reader and a writer; memplan itself provides the planners."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Readers of ONNX models and of ONNX Runtime's allocation plans, and writer of reordered models."""
+"""Readers of ONNX models and of ONNX Runtime's allocation plans, and a writer of reordered models."""

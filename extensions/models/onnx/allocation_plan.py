@@ -1,10 +1,11 @@
-"""Allocation plans printed by ONNX Runtime, read together with their model: shared buffers and their times.
+"""Allocation plans that ONNX Runtime prints, read together with their model: shared buffers and their times.
 
-It prints one where session_state.cc logs the pair of plan and session. Each buffer is a pool of its bytes. A value is
-alive from the step that writes it to the last one that reads it; what an operation gives in the bytes of an input is
-the same buffer if it is a view, or if nothing reads the input later. Steps of several streams are in order where a
-notification or a value passes from one to the other; else a value may be alive until the next one of its buffer is.
-Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and execution_steps.cc, as of 1.15 and of 1.31.
+ONNX Runtime prints such a plan where session_state.cc logs the pair of plan and session. Each buffer is a pool of its
+size. A value is alive from the step that writes it to the last step that reads it. An operation's result in the bytes
+of an input is the same buffer if it is a view, or if the input is not read later. Steps of several streams are ordered
+where a notification or a value passes between the streams; otherwise, a value may be alive until the next value in its
+buffer is. Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and execution_steps.cc, as of 1.15 and
+of 1.31.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _APART = set("""
 AveragePool Concat Conv ConvInteger ConvTranspose Gather GatherElements GatherND Gemm GlobalAveragePool GlobalMaxPool
 MatMul MatMulInteger MaxPool Pad QLinearConv QLinearMatMul ReduceMax ReduceMean ReduceSum Resize Tile TopK Transpose
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that read their inputs again after starting to write."""
+"""Operators that read their inputs even after starting to write, so they cannot work in place."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of a stream: a node, a notification that it activates, or one that it waits for."""
+    """A step of a stream: a node, a notification that it activates, or a notification that it awaits."""
 
     stream: int
     place: int
@@ -58,7 +59,7 @@ class _Step:
 
 @dataclass
 class _Value:
-    """A value in a buffer: its size, its writer and readers, and its end; without a writer, the caller's."""
+    """A value in a buffer: its size, its writer and readers, and its end; a value without a writer is an input."""
 
     name: str
     size: int
@@ -72,8 +73,8 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Refuse a plan without its model, which has the sizes: raises FormatError."""
-    raise FormatError("must follow its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
+    """Raise FormatError, since a plan can be read only together with its model, which contains the sizes."""
+    raise FormatError("must follow its model, which contains the sizes: `memplan verify MODEL.onnx FILE`")
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
@@ -90,7 +91,7 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem
                 races += program.races(value, later)
             rows.append({"id": value.name, "size": value.size, "start": value.start, "end": end, "pools": (buffer,)})
     if not rows:
-        raise FormatError("plan: must have values of the model in buffers that are allocated, got none")
+        raise FormatError("plan: must contain values of the model in allocated buffers, got none")
     pools = [{"name": buffer, "size": program.size(buffer)} for buffer in buffers]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
     plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
@@ -124,14 +125,14 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
-            raise FormatError(f"value {excerpt(match['name'])}: must say whose buffer it is in, got Share")
+            raise FormatError(f"value {excerpt(match['name'])}: must state whose buffer it uses, got Share")
         if at["kind"] not in _UNPLANNED:
             homes[match["name"]] = at["name"]
     return homes, streams
 
 
 class _Program:
-    """The steps of all streams in one consistent order, with the values that nodes read and write."""
+    """The steps of all streams in one consistent order, with the values that the nodes read and write."""
 
     def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
         self.scope = GraphNames(graph, None, "")
@@ -144,7 +145,7 @@ class _Program:
                 number, name = step.node
                 node = by_name.get(name) or (graph.node[number] if number < len(graph.node) and not name else None)
                 if node is None:
-                    rule = "must be one of the model, as optimized_model_filepath saves it"
+                    rule = "must be a node of the model that optimized_model_filepath saves"
                     raise FormatError(f"node {excerpt(name or number)}: {rule}")
                 self.nodes[step] = node
         if sum(map(len, streams)) * len(streams) > MOST_USES:
@@ -152,15 +153,15 @@ class _Program:
         self.makers = {name: step for step, node in self.nodes.items() for name in node.output if name}
         self.order: list[_Step] = []
         self.clocks: list[list[int]] = []
-        self._run(streams)
-        self.writer = {name: k for k, step in enumerate(self.order) for name in self._node(step, "output")}
+        self._order_steps(streams)
+        self.writer = {name: k for k, step in enumerate(self.order) for name in self._node_values(step, "output")}
         self.readers: dict[str, list[int]] = {}
         for k, step in enumerate(self.order):
-            for name in self._node(step, "input"):
+            for name in self._node_values(step, "input"):
                 self.readers.setdefault(name, []).append(k)
 
-    def _node(self, step: _Step, ends: str) -> list[str]:
-        """Return the values that a step's node reads (also in subgraphs), or writes."""
+    def _node_values(self, step: _Step, ends: str) -> list[str]:
+        """Return the values that a step's node reads, also in subgraphs, or those written, depending on `ends`."""
         if (node := self.nodes.get(step)) is None:
             return []
         inside = (
@@ -168,8 +169,8 @@ class _Program:
         )
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
-    def _run(self, streams: Sequence[Sequence[_Step]]) -> None:
-        """Order all steps after the steps that they wait for; raises FormatError if that is impossible."""
+    def _order_steps(self, streams: Sequence[Sequence[_Step]]) -> None:
+        """Order all steps after the steps that they wait for; raises FormatError if the streams deadlock."""
         done: dict[object, int] = {}
         heads = [0] * len(streams)
         total = sum(map(len, streams))
@@ -179,7 +180,7 @@ class _Program:
                 while heads[s] < len(stream):
                     step = stream[heads[s]]
                     waits: list[object] = [
-                        self.makers[name] for name in self._node(step, "input") if name in self.makers
+                        self.makers[name] for name in self._node_values(step, "input") if name in self.makers
                     ]
                     waits += [] if step.awaited is None else [step.awaited]
                     if any(each not in done for each in waits):
@@ -195,14 +196,14 @@ class _Program:
                     self.order.append(step)
                     self.clocks.append(clock)
             if len(self.order) == before:
-                raise FormatError("streams: must not wait for one another for ever, and run nodes behind their sources")
+                raise FormatError("streams: must not deadlock, and must run nodes after the writers of their inputs")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if a step has surely ended before another begins, independent of other streams."""
+        """Return True if a step has surely ended before another begins, however fast the streams run."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence if another stream may still use a value while a later one overwrites it."""
+        """Yield a sentence if one stream may still use a value while another stream overwrites it."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream
@@ -217,7 +218,7 @@ class _Program:
         return self.values.size(self.scope, name, "the plan")
 
     def buffers(self, homes: Mapping[str, str]) -> dict[str, list[_Value]]:
-        """Return the contents of each buffer, in the order of writing."""
+        """Return the successive values in each buffer, in the order of writing."""
         values = dict[str, _Value]()
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
@@ -239,7 +240,7 @@ class _Program:
         return buffers
 
     def _sources(self, value: _Value, homes: Mapping[str, str], values: Mapping[str, _Value]) -> Iterator[str]:
-        """Yield the inputs that the writer of a value may leave in place or overwrite."""
+        """Yield the inputs that a value's writer may leave in place or overwrite."""
         if value.writer is None:
             return
         node = self.nodes[self.order[value.writer]]

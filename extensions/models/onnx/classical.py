@@ -1,7 +1,7 @@
-"""Shape rules for operators that ONNX does not infer: classical models (ai.onnx.ml), and quantisation by qonnx.
+"""Shape rules for operators that ONNX does not infer: classical models (ai.onnx.ml), and quantizers of qonnx.
 
 Classical models get the shapes of onnxruntime: an input of one dimension counts as a batch of one row, and labels are
-strings if the model has any string label. The quantisers of qonnx, Brevitas and FINN keep the shape of their input.
+strings if the model has any string label. The quantizers of qonnx, Brevitas and FINN keep the shape of their input.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
 def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
-    """Return a rule for outputs of one row for each input row, with `count(attributes)` columns."""
+    """Return a rule for outputs with one row per input row and `count(attributes)` columns."""
     return lambda given, said: [[_row_count(given[0]), count(said)]]
 
 
@@ -36,7 +36,7 @@ def _label_count(said: Said) -> int:
 
 
 def _score_count(said: Said) -> int:
-    """Return the number of scores of a support vector classifier: one for each class or each pair of classes."""
+    """Return the number of scores of a support vector classifier: one per class, or one per pair of classes."""
     labels = _label_count(said)
     return labels if said.get("prob_a") or not said.get("vectors_per_class") else max(2, labels * (labels - 1) // 2)
 
@@ -50,7 +50,7 @@ _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
     "TreeEnsembleClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _label_count(said)]],
     "SVMClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _score_count(said)]],
 }
-"""For each operator, the function from input shapes and attributes to output shapes."""
+"""Maps each operator to a function from input shapes and attributes to output shapes."""
 
 
 def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:

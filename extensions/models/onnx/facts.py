@@ -1,6 +1,6 @@
-"""Facts of an ONNX model about values and nodes, besides bytes and order: kinds, shapes, attributes.
+"""Facts of an ONNX model about values and nodes other than bytes and order: kinds, shapes, attributes.
 
-The pads and slice bounds that are inputs of a node are computed from constants and known shapes.
+Pads and slice bounds that are inputs of a node are computed from constants and known shapes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg No
 ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
 Tile Transpose Trilu Unsqueeze Where Xor
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that are evaluated on small constant tensors; the cost of such an evaluation is its output's size."""
+"""Operators that are evaluated on small constant tensors, at a cost proportional to the output's size."""
 _MOST_NODES = 64
 
 
 def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Return a node's outputs by name for the given inputs in an opset; raises what ONNX's evaluator raises."""
+    """Return a node's outputs by name for the given inputs in an opset; raises the errors of ONNX's evaluator."""
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -44,7 +44,7 @@ def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: in
 
 
 class FoldedNumbers:
-    """The values of a graph's small integer tensors: constants, and results of these and of known shapes."""
+    """The values of a graph's small integer tensors: constants, and results of constants and known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
         self._version, self._left = version, 0
@@ -55,14 +55,14 @@ class FoldedNumbers:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
     def numbers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
-        """Return the values of a short list of integers; None if they are unknown, or of another kind."""
+        """Return the values of a short list of integers; None if they are unknown or of another type."""
         self._left = _MOST_NODES
         value = self._constant_value(name, shape)
         is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
         return list(value.ravel().tolist()) if value is not None and is_short else None
 
     def _constant_value(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> np.ndarray[Any, Any] | None:
-        """Return the array of a tensor, evaluated recursively; None if unknown or after too many nodes."""
+        """Return the array of a tensor, evaluated recursively; None if it is unknown or needs too many nodes."""
         import numpy as np
 
         self._left -= 1
@@ -85,21 +85,22 @@ class FoldedNumbers:
 
 
 def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
-    """Return the array of a small constant; None if it is large or its bytes do not fit its shape."""
+    """Return the array of a small constant; None if it is large or its bytes do not match its shape."""
     if element_count(tensor.dims) > MOST_NUMBERS:
         return None
     from onnx import numpy_helper
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, OverflowError, OSError):  # the declared shape does not fit the bytes
+    # The declared shape does not match the bytes.
+    except (ValueError, TypeError, OverflowError, OSError):
         return None
     return array
 
 
 STANDARD = ("", "ai.onnx")
 BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
-"""The operators that draw random numbers, and so must keep their order."""
+"""The operators that draw random numbers and therefore keep their order."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "ConvInteger QLinearConv",
@@ -129,7 +130,7 @@ Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Facts about the nodes of one graph; its methods take a function `shape` from a value's name to its shape."""
+    """Facts about the nodes of one graph; its methods receive a function `shape` from a value's name to its shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
@@ -137,7 +138,7 @@ class OnnxFacts:
     def node_facts(
         self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]
     ) -> OperationFacts:
-        """Return the name, kind and attributes of a node, with `source` as its position in the model."""
+        """Return the name, kind and attributes of a node; `source` is its position in the model."""
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source)
@@ -164,7 +165,7 @@ class OnnxFacts:
     def _complete_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]
     ) -> str | None:
-        """Complete the attributes of a convolution or pooling; return its kind, None if its shapes are unknown."""
+        """Complete the attributes of a convolution or pooling, and return its kind; None if its shapes are unknown."""
         place = 3 if node.op_type == "QLinearConv" else 1
         image = shape(node.input[0]) if node.input else None
         weight = shape(node.input[place]) if len(node.input) > place else None
@@ -205,7 +206,7 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and after all axes, given those of the listed `axes`; None if they do not match."""
+    """Return the pads before and after all axes, given the pads of the listed `axes`; None if they do not match."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with all shapes that can be inferred; `causes` says for other values why they have none.
+    """A model with all shapes that can be inferred; `causes` states for other values why they have no shape.
 
-    A size that is an expression over symbols is the name of a dimension, written and read by `numbers`.
+    A size that is an expression over symbols is stored as the name of a dimension, which `numbers` writes and reads.
     """
 
     model: ModelProto
@@ -36,14 +36,16 @@ class OnnxModel:
 def load(data: bytes, options: ModelOptions) -> OnnxModel:
     """Return a model with all shapes that can be inferred.
 
-    Raises FormatError for a file that is no model or whose inputs have unknown sizes, and OptionError for names of
-    dimensions or inputs that the model does not have.
+    Raises FormatError for a file that is not a model or whose inputs have unknown sizes, and OptionError for names of
+    dimensions or inputs that the model lacks.
     """
     model = parse(data)
     from onnx import inliner, shape_inference
 
     numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
-    give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options, numbers)
+    give_sizes(
+        model.graph, [value for graph in graphs_of(model.graph) for value in _graph_values(graph)], options, numbers
+    )
     if numbers is not None:
         from memplan.extensions.models.onnx.symbolic_shapes import SymbolicShapes
 
@@ -55,7 +57,8 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        inferred = model  # inference node by node then finds the nodes with wrong or unknown shapes
+        # Inference node by node then finds the nodes with wrong or unknown shapes.
+        inferred = model
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
     return OnnxModel(inferred, NodeShapes(inferred).causes)
@@ -81,9 +84,9 @@ def parse(data: bytes) -> ModelProto:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if the size of a value that is read or returned is unknown."""
+    """Return True if a value that is read or returned has an unknown size."""
     for graph in graphs_of(whole):
-        shapes = {value.name: shape_of(value.type) for value in _values(graph)}
+        shapes = {value.name: shape_of(value.type) for value in _graph_values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
         for name in read.intersection(name for node in graph.node for name in node.output):
             value_size = shapes.get(name)
@@ -93,11 +96,11 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError if a name is not UTF-8; the parser returns such a name as bytes."""
+    """Raise FormatError if a name is not valid UTF-8; the parser returns such a name as bytes."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
-        for value in _values(graph):
+        for value in _graph_values(graph):
             names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
         for node in graph.node:
             names += [node.name, node.op_type, node.domain, *node.input, *node.output]
@@ -106,14 +109,14 @@ def _refuse_broken_texts(model: ModelProto) -> None:
                 raise FormatError(f"model: must have names in UTF-8, got {excerpt(name)}")
 
 
-def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+def _graph_values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     yield from graph.input
     yield from graph.value_info
     yield from graph.output
 
 
 def _refuse_too_many(model: ModelProto) -> None:
-    """Raise FormatError for a model with too many nodes once its functions are inlined."""
+    """Raise FormatError for a model with too many nodes after its functions are inlined."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     running: list[tuple[str, str]] = []
@@ -129,9 +132,7 @@ def _refuse_too_many(model: ModelProto) -> None:
 
     def count_nodes(key: tuple[str, str]) -> int:
         if key in running or len(running) >= 50:
-            raise FormatError(
-                f"model.functions: must not call themselves, or too many others inside, got {excerpt(key[1])}"
-            )
+            raise FormatError(f"model.functions: must not be recursive or nested too deeply, got {excerpt(key[1])}")
         if key not in counts:
             running.append(key)
             counts[key] = count(list(bodies[key]))
@@ -142,17 +143,15 @@ def _refuse_too_many(model: ModelProto) -> None:
         count_nodes(key)
     total = count(list(model.graph.node))
     if total > MAX_EXPANDED:
-        raise FormatError(
-            f"model: must have at most {MAX_EXPANDED} nodes, those of its functions included, got {total}"
-        )
+        raise FormatError(f"model: must have at most {MAX_EXPANDED} nodes including its functions, got {total}")
 
 
 _MOST_DIMENSIONS = 1000
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
-"""The name of a dimension computed from others, such as `past + 1`; a name such as `a-b` is a plain name."""
+"""The pattern of a dimension computed from others, such as `past + 1`; a name such as `a-b` is a plain name."""
 _IMAGE_SIDE = 224
-"""The height and width that messages suggest for images, common for classifiers."""
+"""The height and width that messages propose for images, which are common for classifiers."""
 
 
 def give_sizes(
@@ -160,8 +159,8 @@ def give_sizes(
 ) -> None:
     """Set the sizes of named dimensions in all values, and of unnamed dimensions in inputs.
 
-    Raises OptionError for names that the model does not have. If inputs still lack sizes, raises FormatError with the
-    options that set them.
+    Raises OptionError for names that the model lacks. If inputs still lack sizes, raises FormatError with the options
+    that set them.
     """
     fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}
@@ -170,7 +169,8 @@ def give_sizes(
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {excerpt(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
-            if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters mark an open dimension by -1
+            # Some exporters mark an open dimension by -1.
+            if dim.HasField("dim_value") and dim.dim_value < 0:
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
             named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}
@@ -188,12 +188,12 @@ def give_sizes(
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():
         if isinstance(sizes, tuple):
-            _give_shape(inputs, name, sizes)
+            _set_input_shape(inputs, name, sizes)
     _require_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
 
 
 def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
-    """Return the size of a dimension, given by its name or an expression such as `past + 1`; None if unknown."""
+    """Return the size of a dimension given by name or as an expression such as `past + 1`; None if it is unknown."""
     if name in dims or not words_in(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
@@ -205,7 +205,7 @@ def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers
 
 
 def open_names(graph: GraphProto) -> list[str]:
-    """Return the names of open input dimensions in order; of a computed one, the names in its expression."""
+    """Return the names of open input dimensions in order; for a computed dimension, the names in its expression."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     words = (
@@ -219,20 +219,20 @@ def open_names(graph: GraphProto) -> list[str]:
 
 
 def words_in(name: str) -> set[str]:
-    """Return the names in the expression of a computed dimension (`past` in `past + 1`), or else the name itself."""
+    """Return the names in a computed dimension's expression (`past` in `past + 1`); for others, the name itself."""
     return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
 
 
 def dim_name(value: ValueInfoProto, axis: int) -> str:
-    """Return the name of a dimension; an unnamed one is called by its value and axis, such as `image.2`."""
+    """Return the name of a dimension; an unnamed dimension is called by value and axis, such as `image.2`."""
     name = value.type.tensor_type.shape.dim[axis].dim_param
     return name if name.strip("?, ") else f"{value.name}.{axis}"
 
 
-def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
+def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
-        raise OptionError.from_rule("dims", f"must be of an input of the model ({names}), got {excerpt(name)}")
+        raise OptionError.from_rule("dims", f"must be an input of the model ({names}), got {excerpt(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
     shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
@@ -240,14 +240,14 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError.from_rule("dims", f"must fit what the model says of {excerpt(name)} ({shape}), got {got}")
+        raise OptionError.from_rule("dims", f"must match the model's shape of {excerpt(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)
 
 
 def _require_sizes(inputs: list[ValueInfoProto]) -> None:
-    """Raise FormatError if inputs lack sizes, with an option for each open dimension or input."""
+    """Raise FormatError if inputs lack sizes, with a proposed option for each open dimension or input."""
     dims: dict[str, Size] = {}
     shapes: dict[str, Size] = {}
     without: list[str] = []

@@ -16,13 +16,13 @@ DTYPES = types_by_number("""
 - float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
 """)
-"""The element type of each number of TensorProto.DataType; strings (8) have none."""
+"""Maps each number of TensorProto.DataType to an element type; strings (8) have none."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
 _TAKEN = "memplan_taken"
 
 
 FORM = "="
-"""The prefix for dimension names that are expressions over symbols; models do not use it."""
+"""The prefix of dimension names that are expressions over symbols; models do not use this prefix."""
 
 
 def is_form(size: str) -> bool:
@@ -37,7 +37,7 @@ def node_name(node: NodeProto, k: int) -> str:
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs in a node's attributes, each with its attribute's name."""
+    """Yield the graphs in a node's attributes, each with the attribute's name."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
@@ -65,7 +65,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    """Return a tensor's shape, None if it has none; a dimension is a size, a name, or None if unknown."""
+    """Return a tensor's shape, None if it has none; each dimension is a size, a name, or None if unknown."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
     dims = kind.tensor_type.shape.dim
@@ -82,7 +82,7 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of `first` stacked tensors of a type; with `is_apart`, the type of one tensor of a stack."""
+    """Return the type of `first` stacked tensors of a type; with `is_apart`, the type of one tensor in a stack."""
     from onnx import helper
 
     shape = shape_of(kind)
@@ -92,7 +92,7 @@ def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = F
 
 
 def is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor type with all sizes known, and for a type that is no tensor."""
+    """Return True for a tensor type with all sizes known, and for a type other than a tensor."""
     if kind is None or kind.WhichOneof("value") is None:
         return False
     shape = shape_of(kind)

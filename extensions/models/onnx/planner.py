@@ -1,4 +1,4 @@
-"""ONNX Runtime's planner for memory patterns: best fit in the order of time, in blocks of 256 bytes."""
+"""ONNX Runtime's planner for memory patterns: best fit in time order, in blocks of 256 bytes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from memplan.solvers.reference.best_fit import placed_by_start
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 _BLOCK = 256
-"""The bytes to a multiple of which ONNX Runtime rounds sizes and offsets, also those of declared workspaces."""
+"""ONNX Runtime rounds sizes and offsets, also those of declared workspaces, to multiples of this number of bytes."""
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in the order of their starts, each into the smallest sufficient gap, in blocks of 256 bytes.
+    """Place buffers by start time, each in the smallest sufficient gap, in blocks of 256 bytes.
 
     Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation. Workspaces that
-    kernels declare (pull request 32071) are buffers like others, alive while their node runs.
+    kernels declare (pull request 32071) are ordinary buffers, alive while their node runs.
     """
     return placed_by_start(problem, stop_check, _BLOCK)

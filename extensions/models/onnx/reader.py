@@ -1,8 +1,8 @@
 """Reader of ONNX models: each value is a buffer, whose lifetime follows from the order of nodes.
 
 Nodes whose inputs are all constants produce constants, as runtimes compute them once; these and initializers are
-outside of the plan. Both branches of an If write its outputs. The state of a Loop or Scan is in its outputs, and each
-iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
+outside the plan. Both branches of an If write its outputs. The state of a Loop or Scan is stored in its outputs, and
+each iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
-# Element types by their numbers in TensorProto.DataType.
+# Element types, keyed by their numbers in TensorProto.DataType.
 _INT64, _BOOL = 7, 9
 
 
@@ -46,7 +46,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _unknown_opset_findings(version: int) -> Iterator[Finding]:
-    """Yield a warning if the model's opset is newer than the newest one of the installed package onnx."""
+    """Yield a warning if the model's opset is newer than the newest opset of the installed package onnx."""
     from onnx import defs
 
     newest = defs.onnx_opset_version()
@@ -110,7 +110,7 @@ class _Program:
         elif node.op_type == "Scan" and node.domain in STANDARD:
             self._convert_scan(node, what, inputs, scope)
         elif next(subgraphs(node), None) is not None:
-            raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
+            raise FormatError(f"{what}: must not contain graphs, as it is unknown when each of them runs")
         else:
             self._add_node(
                 node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
@@ -129,7 +129,7 @@ class _Program:
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
-            # Sizes that are expressions over symbols are also known before the program runs.
+            # Sizes that are expressions over symbols also count as known before the program runs.
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
@@ -242,7 +242,8 @@ class _Program:
                 raise FormatError(
                     f"{what}: must keep the size of its state {excerpt(target)} ({room} bytes), got {size}"
                 )
-            if source in state and source != target:  # saved before it is overwritten
+            # Copy a state value that becomes another state value, before it is overwritten.
+            if source in state and source != target:
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
                 self.draft.declare(aside, size or 0)
                 self.draft.operation("copy", [source], [aside])

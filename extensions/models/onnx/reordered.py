@@ -1,4 +1,4 @@
-"""Writer of ONNX models with their nodes in another order, also in subgraphs, and all else unchanged."""
+"""Writer of ONNX models with their nodes in another order, also in subgraphs; nothing else changes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with the nodes of each graph in a given order; unknown protobuf fields are preserved.
+    """Return a model with the nodes of each graph in the given order; unknown protobuf fields are preserved.
 
     The main graph has the key (), the k-th graph of its node v the key (v, k), and so on. Raises FormatError for a
     model with functions, whose nodes run at several places, and OperationsError for an invalid order.
     """
     model = parse(data)
     if model.functions:
-        raise FormatError("model.functions: must be empty where nodes get another order: inline them first")
+        raise FormatError("model.functions: must be empty to reorder nodes: inline the functions first")
     if not _reorder(model.graph, orders, ()):
         return ReorderedFile(data)
     written: bytes = model.SerializeToString()
@@ -57,7 +57,7 @@ def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _names_read(node: NodeProto) -> Iterator[str]:
-    """Yield the names that a node and its subgraphs read, including names defined inside of these subgraphs."""
+    """Yield the names that a node and its subgraphs read, including names defined inside these subgraphs."""
     for each in _nodes_in(node):
         yield from filter(None, each.input)
     for _, inner in subgraphs(node):
@@ -66,12 +66,12 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _draws(node: NodeProto) -> bool:
-    """Return True if a node or a node in its subgraphs draws random numbers."""
+    """Return True if a node, or any node in its subgraphs, draws random numbers."""
     return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the bytes of a model with sorted nodes, which are equal for all orders of its nodes."""
+    """Return the bytes of a model with its nodes sorted; the result is equal for all orders of the same nodes."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

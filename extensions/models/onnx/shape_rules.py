@@ -16,14 +16,14 @@ from typing import Any
 from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
-"""A slice end from which on Slice means the end of the dimension."""
+"""Slice treats an end from this value on as the end of the dimension."""
 _FINEST = 64
-"""The largest denominator of a Resize factor for which all runtimes round alike."""
+"""The largest denominator of a Resize factor for which all runtimes round in the same way."""
 Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """Raised if a shape does not follow from the known facts about a node's inputs."""
+    """The shape does not follow from the known facts about a node's inputs."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class NodeFacts:
         return place < len(self.numbers) and self.numbers[place] is not None
 
     def list_input(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
-        """Return an input's values, in older versions those of attribute `name`; raises OpenShapeError."""
+        """Return an input's values, which older opsets store in attribute `name`; raises OpenShapeError if unknown."""
         if self.has(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
@@ -66,7 +66,7 @@ LEFT_OUT: Shape = [-1]
 
 
 def product(sizes: Sequence[int]) -> int:
-    """Return the product of the sizes, 1 for none."""
+    """Return the product of the sizes; 1 if there are none."""
     return reduce(mul, sizes, 1)
 
 
@@ -95,7 +95,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return both lists of sizes without the factors that they share."""
+    """Return both lists of sizes without the factors that occur in both."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -189,7 +189,8 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            if any(pads) or width < stride:  # the last window must not begin in the padding at the end
+            # The last window must not begin in the padding at the end.
+            if any(pads) or width < stride:
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
         else:
@@ -208,7 +209,8 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        if is_same and (beyond < 0 or more[k]):  # here, runtimes compute other sizes than ONNX's inference
+        # In this case, runtimes compute other sizes than ONNX's inference.
+        if is_same and (beyond < 0 or more[k]):
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
     return [shape]
@@ -259,6 +261,6 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
 }
-"""The rule for the output shapes of each operator."""
+"""Maps each operator to the rule for its output shapes."""
 WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
 """The position of the weight among the inputs of each convolution."""

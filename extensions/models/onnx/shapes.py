@@ -1,4 +1,4 @@
-"""Shape inference for an ONNX model node by node, where ONNX's inference of the whole model fails.
+"""Shape inference for an ONNX model node by node, used if ONNX's inference of the whole model fails.
 
 The types of a node's outputs follow from the types of its inputs, and from their values where known: constants, shapes
 of known tensors, and results computed from these. ONNX's inference for single nodes computes the types, and its
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 _MOST_ELEMENTS = 1 << 16
-"""The most elements of a constant whose values are tracked; shapes, pads and indices have fewer."""
+"""The maximum number of elements of a constant whose values are tracked; shapes, pads and indices have fewer."""
 _OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
 """Operators whose output size depends on the values of their inputs."""
 _SAVE = "save the model with the shapes of all values in it"
@@ -40,7 +40,7 @@ Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """One pass over a model, which writes the types of values into it; `causes` says why shapes are unknown."""
+    """One pass over a model that writes the types of values into it; `causes` states why shapes are unknown."""
 
     def __init__(self, model: ModelProto) -> None:
         self.versions = {"": 1} | {_canonical_domain(row.domain): row.version for row in model.opset_import}
@@ -69,7 +69,7 @@ class NodeShapes:
         _write_types(graph, types)
 
     def _node(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
-        """Return the types of a node's outputs by name; record output values where they are known."""
+        """Return the types of a node's outputs by name, and record the values of outputs if they are known."""
         if node.op_type == "Constant":
             return _constant_type(node, known)
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
@@ -94,7 +94,7 @@ class NodeShapes:
             self.causes.setdefault(name, cause)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        """Return the output types by ONNX's inference for one node; empty if it is impossible."""
+        """Return the output types that ONNX's inference gives for one node; empty if the inference fails."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _canonical_domain(node.domain)
@@ -149,7 +149,7 @@ class NodeShapes:
             known[node.output[0]] = self.array(sizes[bounds.get("start", 0) : bounds.get("end")])
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return the sizes of a tensor type, None if one is unknown."""
+        """Return the sizes of a tensor type; None if one of them is unknown."""
         shape = shape_of(kind) if is_known(kind) else None
         return None if shape is None else [size for size in shape if isinstance(size, int)]
 
@@ -184,9 +184,9 @@ class NodeShapes:
     def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of an If: those of the branch that always runs, or those on which both agree.
+        """Return the output types of an If: the types of the branch that always runs, or types common to both.
 
-        A branch with contradicting shapes cannot run for these inputs, so the other one always runs.
+        A branch with contradicting shapes cannot run for these inputs, so the other branch always runs.
         """
         condition = known.get(node.input[0]) if node.input else None
         labels = ["then_branch", "else_branch"]
@@ -254,7 +254,7 @@ def _is_small(kind: TypeProto) -> bool:
 
 
 def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
-    """Record the value of a small constant, unless its shape does not fit its bytes."""
+    """Record the value of a small constant, unless its shape does not match its bytes."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -284,7 +284,7 @@ def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
 
 
 def _write_types(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write inferred types into a graph: at the values that it declares, or as new entries."""
+    """Write inferred types into a graph, at the values that it declares or as new entries."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

@@ -1,7 +1,7 @@
 """Shape inference for an ONNX model node by node, with expressions over symbols as sizes.
 
-An expression is the name of a dimension in a type, so that ONNX's own inference passes it on; operators that compute
-sizes have rules. The values of small integer tensors are tracked as well: shapes, and results computed from them.
+In a type, an expression is the name of a dimension, so ONNX's own inference passes it on; operators that compute sizes
+have rules. The values of small integer tensors are also tracked: shapes, and results computed from shapes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INTEGERS, _REALS = (6, 7), (1, 11)
 
 
 class SymbolicShapes(NodeShapes):
-    """One pass over a model, which writes types into it; sizes may be expressions over symbols."""
+    """One pass over a model that writes types into it; sizes may be expressions over symbols."""
 
     def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
         self.numbers = numbers
@@ -35,7 +35,7 @@ class SymbolicShapes(NodeShapes):
         super().__init__(model)
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return the sizes of a tensor type, None if one is unknown."""
+        """Return the sizes of a tensor type; None if one of them is unknown."""
         if not is_known(kind):
             return None
         return [
@@ -55,7 +55,7 @@ class SymbolicShapes(NodeShapes):
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
-            # Some of ONNX's rules return 0 if they compute with a dimension that has a name.
+            # Some of ONNX's rules return 0 when they compute with a named dimension.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
             return inferred
@@ -108,7 +108,7 @@ class SymbolicShapes(NodeShapes):
 
 
 class NodeAttributes:
-    """The attributes of a node by name; `is_real` is true if it computes with floating-point numbers."""
+    """The attributes of a node by name; `is_real` is True if the node computes with floating-point numbers."""
 
     def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
         from onnx import helper
@@ -143,7 +143,8 @@ def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
     """Return the quotients of two arrays; raises OpenShapeError where they may be rounded differently than in ONNX."""
 
     def divide(left: int, right: int) -> int:
-        if left < 0 or right < 1:  # ONNX rounds towards 0, but Python rounds down
+        # ONNX rounds toward 0, but Python rounds down.
+        if left < 0 or right < 1:
             raise OpenShapeError
         whole = left // right
         if attributes.is_real and whole * right != left:
@@ -171,7 +172,7 @@ def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _concrete_numbers(values: Array) -> list[int]:
-    """Return the integers of an array; raises OpenShapeError if one depends on symbols."""
+    """Return the integers of an array; raises OpenShapeError if one of them depends on symbols."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
@@ -263,4 +264,4 @@ FOLDED: Mapping[str, Fold] = {
     "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
     "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
 }
-"""The operators that are evaluated on tracked values, as computations of shapes use them."""
+"""The operators that are evaluated on tracked values, because computations of shapes use them."""

@@ -1,4 +1,4 @@
-"""The values of nested ONNX graphs: the buffer that each name refers to, and its bytes."""
+"""The values of nested ONNX graphs: the buffer to which each name refers, and its size in bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GraphNames:
-    """The ids of values by their names in a graph and those around it; `types` has the types of the graph's values."""
+    """The ids of values by their names in a graph and the enclosing graphs; `types` are the types of its values."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix, self.outer = prefix, outer
@@ -29,7 +29,7 @@ class GraphNames:
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the sizes of a value of this graph or one around it; None if a size is unknown."""
+        """Return the sizes of a value of this graph or an enclosing graph; None if a size is unknown."""
         scope: GraphNames | None = self
         while scope is not None:
             if name in scope.types:
@@ -49,14 +49,14 @@ class GraphNames:
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of the value that a name refers to; raises FormatError if nothing has written it."""
+        """Return the id of the value to which a name refers; raises FormatError if the value is unwritten."""
         if name not in self.ids:
             raise FormatError(f"{what}: must read what was written before, got {excerpt(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program by id: those declared in the draft, and `constants` with their bytes, None if unknown."""
+    """The values of a program by id: declared values, and `constants` with their bytes (None if unknown)."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -72,7 +72,7 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value as a buffer; return False if it has no known size and no reader, and is omitted."""
+        """Declare a value as a buffer; a value without known size and reader is omitted, and False returned."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
@@ -87,7 +87,7 @@ class Values:
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
         """Bind a name to a constant, which is declared as a buffer only when it is first read."""
-        # If a constant is an output of the program, a copy of it is, so the copy gets the name.
+        # If a constant is an output of the program, the output is a copy of it, so the copy gets the name.
         is_free = scope.prefix == "" and name not in self.draft.results
         own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
         scope.bind(name, own, "the constants")
@@ -114,14 +114,14 @@ class Values:
         return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
-        """Return an unused id that begins with `wanted`, and reserve it."""
+        """Return an unused id that starts with `wanted`, and reserve it."""
         while wanted in self._taken:
             wanted += "'"
         self._taken.add(wanted)
         return wanted
 
     def size_of(self, found: str) -> int | None:
-        """Return the bytes of the value with an id, None if unknown."""
+        """Return the bytes of the value with the given id; None if they are unknown."""
         return self.constants[found] if found in self.constants else self.draft.size(found)
 
     def size_if_known(self, scope: GraphNames, name: str) -> int | None:
@@ -163,7 +163,8 @@ class Values:
             rule = "must be at least 0, as with inputs that are large enough"
             try:
                 is_wrong = size < 0
-            except FormatError:  # the comparison depends on the values of symbols
+            # The comparison depends on the values of symbols.
+            except FormatError:
                 is_wrong = True
             if is_wrong:
                 raise FormatError(f"{what}: dimension {k} {rule}, got {size}")

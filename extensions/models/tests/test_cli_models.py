@@ -356,13 +356,13 @@ def test_explain_repairs_a_model_by_a_cascade_if_no_order_fits(capfd: Captured) 
 @pytest.mark.parametrize(
     ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
 )
-def test_verify_reads_the_plans_inside_of_models_and_dumps(name: str, peak: int, best: int, capfd: Captured) -> None:
+def test_verify_reads_the_plans_inside_models_and_dumps(name: str, peak: int, best: int, capfd: Captured) -> None:
     assert main(["verify", str(MODELS.parent / name), "--better", "--format", "json", "-q"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)
 
 
-def test_a_model_is_a_network(tmp_path: Path) -> None:
+def test_schedule_accepts_a_model_as_a_network(tmp_path: Path) -> None:
     network = MODELS / "recorded" / "kws_dscnn_int8.tflite"
     arguments = ["schedule", str(network), "--target", str(ROOT / "examples" / "schedules" / "gap8_like.json")]
     assert main([*arguments, "--time-limit", "1", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0

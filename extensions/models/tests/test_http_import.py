@@ -140,7 +140,7 @@ def test_http_writes_a_plan_into_its_model_and_refuses_an_invalid_one(server: Ru
     assert (converted["format"], converted["problem"]) == ("json", problem)
 
 
-def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_their_rule(server: RunningServer) -> None:
+def test_symbolic_problems_with_pins_or_conflicts_are_answered_or_refused(server: RunningServer) -> None:
     buffers: list[dict[str, Any]] = [
         {"id": "table", "size": 64, "start": 0, "end": 9, "offset": 0},
         {"id": "input", "size": "32*n", "start": 0, "end": 3},
@@ -205,7 +205,7 @@ def test_http_accepts_a_form_with_one_part_for_each_file(server: RunningServer) 
     assert post(server, "/v1/verify", 400, files={"problem": ("p.csv", TABLE)})
 
 
-def test_a_table_is_checked_and_may_fail(server: RunningServer) -> None:
+def test_http_returns_status_417_for_a_failed_check_or_plan_if_fail_is_true(server: RunningServer) -> None:
     query = "/v1/check?budgets=1KiB"
     within: dict[str, Any] = {"content": TABLE, "headers": CSV}
     assert post(server, query, **within)["passed"]

@@ -1,6 +1,7 @@
-"""The interface of `memplan.planner.foreign.arena` for TFLite Micro: sizes of arenas by its rules, and trial runs.
+"""The interface of `memplan.planner.foreign.arena` for TFLite Micro: arena sizes by its rules, and trial runs.
 
-Trials run in the installed runtime, which is built for the host. They use the least arena there, whatever the target.
+Trials run in the installed runtime, which is built for the host, with the smallest arena that suffices there, whatever
+the target.
 """
 
 from memplan.extensions.models.tflite import interpreter
@@ -18,6 +19,6 @@ def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
 def compare_forms(
     given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
-    """Return whether a form of a model computes the same as the original, and the runtime's report; None if unknown."""
+    """Return whether a form of a model computes the same outputs, and the runtime's report; None if unknown."""
     before, now = (arena_of(data, host_options(options)).least for data in (given, form))
     return interpreter.compare(given, form, (before, now), limit_s)

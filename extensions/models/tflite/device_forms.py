@@ -1,4 +1,4 @@
-"""Search for the form of a model with the least arena: as given, reordered or in parts, with or without a plan."""
+"""Search for the form of a model with the smallest arena: as given, reordered or split, with or without a plan."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from memplan.extensions.networks.operations.graph import OperationGraph
 
 _SHARE = 0.25
-"""The share of the remaining time that each search may take: for an order, for cascades, or for a plan."""
+"""The fraction of the remaining time that each search may use: for an order, for cascades, and for a plan."""
 _FORMS = 2
-"""The number of forms to write for each point of the cascades; they differ in how many steps are merged."""
+"""The number of forms to write for each point of the cascades; the forms differ in how many steps are merged."""
 
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of a model: its file, its arena, and its multiplications as a ratio to those of the original."""
+    """A form of a model: its file, its arena, and the ratio of its multiplications to those of the original."""
 
     data: bytes
     arena: ModelArena
@@ -57,7 +57,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; `notes` gets the reasons why other forms are impossible."""
+        """Return the best form found; the reasons why other forms are impossible are appended to `notes`."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -71,7 +71,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the first form with operators in parts that fits, or the smallest one; `best` if none is better."""
+        """Return the first form with split operators that fits, or the smallest form; `best` if no form is better."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -79,15 +79,17 @@ class FormSearch:
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            with self._record_message("cascade"):  # only some of the points may be impossible to write
+            # Even if writing this point is impossible, other points may be possible.
+            with self._record_message("cascade"):
                 for form in model.forms([point], limit, self._arena, _FORMS):
-                    if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
+                    # Skip larger forms, since no plan needs less than their live bytes.
+                    if form.arena.tail + form.peak < best.arena.used:
                         made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.macs_ratio)
                         best = self._smaller_form(best, made, self._planned_form(made))
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the last of the forms whose arena is smaller than that of the best one before it."""
+        """Return the last form whose arena is smaller than the smallest arena before it."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
@@ -97,7 +99,7 @@ class FormSearch:
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside the file; None if the runtime's own plan is as good."""
+        """Return a form with a plan inside the file; None if the runtime's own plan is equally good."""
         try:
             problem = read_model(form.data, options=self.options).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.solve_control())

@@ -22,14 +22,14 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.model.rows import Buffer, Relative
 
 OPERATOR = "ethos-u"
-"""The custom operator that Vela makes of all operators that an Ethos-U runs."""
+"""The custom operator into which Vela combines all operators that run on an Ethos-U."""
 POOLS = ("arena", "scratch_fast")
 """The names of the pools of a model that uses two memories."""
 _SCRATCH, _FAST = 2, 3
 
 
 def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
-    """Return the imported problem with the distances and pools that Vela's commands assume.
+    """Return the imported problem with the relative offsets and pools that Vela's commands assume.
 
     A model without Ethos-U operators, or without offsets for its tensors, is returned unchanged.
     """
@@ -76,7 +76,7 @@ def _scratch_tensors(
 def _tie_rows(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Return the buffers; those inside a scratch tensor that is alive with them get offsets relative to it."""
+    """Return the buffers; buffers inside a live scratch tensor get offsets relative to that tensor."""
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:
@@ -98,7 +98,7 @@ def _are_alive_together(one: Buffer, other: Buffer) -> bool:
 
 
 def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
-    """Return the fields `own_plan` and `own_peak` for the resulting problem, from the file's plan."""
+    """Return the fields `own_plan` and `own_peak` for the resulting problem, computed from the file's plan."""
     plan = imported.own_plan
     if plan is None:
         return {}

@@ -20,7 +20,7 @@ from memplan.planner.foreign.imported import element_count
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
 _EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
-"""The operators that use or change state outside of their tensors, or draw random numbers; custom ones may, too."""
+"""Operators that use or change state outside their tensors or draw random numbers; custom operators may do so, too."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "CONV_2D",
@@ -66,7 +66,7 @@ def operator_facts(
 
 
 def has_effects(subgraph: Subgraph, operator: Operator) -> bool:
-    """Return True if an operator may use or change hidden state, or draw random numbers, so that it keeps its order."""
+    """Return True if an operator may use or change hidden state or draw random numbers, so it must keep its order."""
     has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
     return operator.name in _EFFECTS or operator.is_custom or not operator.outputs or has_state
 
@@ -91,7 +91,7 @@ def _quantization(row: Table | None) -> Quantization | None:
 
 
 class OperatorReader:
-    """Reads the options and the constant operands of one operator."""
+    """A reader of the options and the constant operands of one operator."""
 
     def __init__(self, subgraph: Subgraph, operator: Operator, contents: Contents) -> None:
         self.operator, self.contents = operator, contents
@@ -100,7 +100,7 @@ class OperatorReader:
         self.options = None if operator.table is None else operator.table.table(4, "builtin_options")
 
     def attributes(self) -> Attributes:
-        """Return the operator's attributes, from its options and constant operands."""
+        """Return the operator's attributes, read from its options and constant operands."""
         name = self.operator.name
         attributes: Attributes = {}
         if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):

@@ -24,9 +24,9 @@ OPERATION_BYTES = 200
 """The arena bytes that TFLite Micro uses for each operator, as measured."""
 _VALUE_BYTES = 24
 _CHANNEL_BYTES = 8
-"""The arena bytes that kernels use for each channel of an output, for its quantisation."""
+"""The arena bytes that kernels use for the quantization of each channel of an output."""
 _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""The numbers of steps to merge: more merged steps mean fewer operators, each on a larger part."""
+"""The numbers of steps to merge; more merged steps mean fewer operators, each on a larger part."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class RewritableModel:
         for form in _promising_forms([form for form in rewritings(points, given.used) if form.peak < given.used], most):
             try:
                 written = self.write(form.found)
-            except OperationsError as error:  # another form may cut other operators, which can be written
+            # Try the next form, which may cut other operators that can be written.
+            except OperationsError as error:
                 refused = refused or error
                 continue
             ratio = form.macs / self.access.macs if self.access.macs else 1.0
@@ -60,7 +61,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms whose need is among the `most` least of all forms with no more multiplications."""
+    """Return each form whose need is among the `most` smallest of all forms with no more multiplications."""
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
         if len(best) < most or form.needed < best[most - 1]:
@@ -113,7 +114,7 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
     seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
-            # Points that differ only in small parts are equal once these are merged.
+            # Points that differ only in small parts become equal when these parts are merged, so skip repetitions.
             if (form := _form_key(cascade)) in seen:
                 continue
             seen.add(form)
@@ -132,7 +133,7 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
 
 
 def _form_key(cascade: Cascade) -> object:
-    """Return a value that is equal for two cascades with the same written form."""
+    """Return a value that is equal for two cascades if their written forms are equal."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
@@ -168,7 +169,7 @@ def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # If all steps were merged, the layers would run whole, as in the given model.
+            # If all steps were merged, the layers would run whole, as in the given model, so leave out that number.
             if rows < most_rows or rows == columns == 1:
                 yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 

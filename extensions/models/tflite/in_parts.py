@@ -25,16 +25,16 @@ from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_
 from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
 from memplan.planner.errors import OperationsError, excerpt
 
-# Operators by their numbers in BuiltinOperator, and their options by those in BuiltinOptions.
+# Operators, keyed by their numbers in BuiltinOperator, and their options, by the numbers in BuiltinOptions.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
 _MOST_JOINED = 10
-"""The most inputs that a CONCATENATION may have in TFLite Micro."""
+"""The maximum number of inputs of a CONCATENATION in TFLite Micro."""
 
 
 class TfliteRewriting(TfliteSource):
-    """A model that can be written in the forms of unrolled cascades of its graph."""
+    """A model that can be written in the form of any unrolled cascade of its graph."""
 
     def write(self, found: UnrolledCascade) -> bytes:
         """Return the file of an unrolled cascade; the model's inputs and outputs are unchanged."""
@@ -46,7 +46,7 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """Adds tensors, buffers and operators of an unrolled cascade after those of the file."""
+    """A writer that adds the tensors, buffers and operators of an unrolled cascade to those of the file."""
 
     def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
         self.how, self.found = how, found
@@ -82,7 +82,7 @@ class _Writer:
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
-        """Return the tensor index of each value: the file's for the first whole value of a tensor, else a new one."""
+        """Return the tensor index of each value: the file's for a tensor's first whole value, else a new index."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
@@ -134,7 +134,7 @@ class _Writer:
         self._add_operator(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
     def _add_join(self, step: PartStep) -> None:
-        """Add a concatenation, or several where there are more values than TFLite Micro allows."""
+        """Add one concatenation, or several if there are more values than TFLite Micro allows."""
         (made,) = step.outputs
         axis, whole = 1 + step.axis, self._value_shape(made)
         like = self.old.tensors[self._tensor_in(self.found.values[made].tensor)]
@@ -170,7 +170,7 @@ class _Writer:
             self._add_part(operator, step)
 
     def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
-        """Return, for each tensor of the file that a step reads or writes, the index of the value in its place."""
+        """Return, for each tensor of the file that a step uses, the index of the value that replaces it."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
@@ -191,7 +191,7 @@ class _Writer:
     def _repeat_operator(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
-        """Add a copy of an operator with other tensors, and other options if given."""
+        """Add a copy of an operator with other tensors and, if given, other options."""
         if operator.path not in self.heads:
             self.heads[operator.path] = _kept_fields(operator)
         own = self.heads[operator.path]
@@ -247,7 +247,7 @@ class _Writer:
             self._add_operator(_PADV2, (source, pads, filled), out, NewTable({}))
 
     def _add_views(self, tensors: Iterable[int]) -> None:
-        """Add the operators that make `tensors` but are not in the graph, such as views; they run whole."""
+        """Add the operators that compute `tensors` but are not in the graph, such as views; they run whole."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:

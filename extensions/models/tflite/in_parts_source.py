@@ -1,4 +1,4 @@
-"""The file of a model to write in parts: tensors and operators of its graph, and which operators can be split."""
+"""A model whose operators are to be split: the tensors and operators of its graph, and which operators can be split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OperationsError, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 
-# Element types by their numbers in TensorType of TFLite's schema.
+# Element types, keyed by their numbers in TensorType of TFLite's schema.
 _FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9
 TAKEN: Mapping[str, frozenset[int]] = {
     "STRIDED_SLICE": frozenset((_FLOAT, _INT32, _BOOL, _INT16, _INT8)),
@@ -26,7 +26,7 @@ TAKEN: Mapping[str, frozenset[int]] = {
 Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
 """
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
-"""The least number of each element type, with which the input of a maximum is padded."""
+"""The smallest number of each element type, with which the input of a maximum is padded."""
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
     "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
     "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
@@ -58,14 +58,14 @@ class TfliteSource:
         self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
 
     def tensor_of(self, tensor: int) -> int:
-        """Return the index in the file of a tensor of the graph; raises OperationsError if there is none."""
+        """Return the index in the file of a tensor of the graph; raises OperationsError if it has none."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
             raise OperationsError(f"tensor {tensor}: must be one of the file's, got {excerpt(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the index in the file of an operation of the graph; raises OperationsError if there is none."""
+        """Return the index in the file of an operation of the graph; raises OperationsError if it has none."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
@@ -96,7 +96,8 @@ class TfliteSource:
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
         if operator.name == "AVERAGE_POOL_2D":
-            # At a border, an average is over fewer elements, which explicit padding would change.
+            # At a border, an average covers fewer elements, and explicit padding would change it, so the operator stays
+            # whole.
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED
@@ -137,7 +138,7 @@ class TfliteTensors:
         return self._constants[key]
 
     def add_minimum(self, own: TfliteTensor) -> int:
-        """Return the index of a constant scalar with the least number of another tensor's type."""
+        """Return the index of a constant scalar with the smallest number of another tensor's type."""
         if own.type not in LEAST:
             raise OperationsError(f"tensor {excerpt(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
@@ -146,9 +147,9 @@ class TfliteTensors:
         return self._constants[key]
 
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
-        """Return the list of all tensors; unused old ones become empty.
+        """Return the list of all tensors; unused old tensors become empty.
 
-        TFLite Micro allocates memory for each tensor, also for a tensor that no operator uses.
+        TFLite Micro allocates memory for each tensor, even if no operator uses it.
         """
         olds = [
             OldReference(table.at) if k in used or own.is_constant else self._empty_tensor(own)

@@ -13,7 +13,7 @@ import numpy as np
 
 from memplan.extensions.models.tflite.model import read_model
 
-# Inputs of wide integer types may be indices into the model's tables, so they are drawn from 0 and 1.
+# Inputs of wide integer types may be indices into tables of the model, so only 0 and 1 are drawn for them.
 _RUN = """
 import os, sys
 out = os.fdopen(os.dup(1), "wb")
@@ -54,7 +54,7 @@ class MicroRun:
     fails: bool = False
 
     def equals(self, other: MicroRun) -> bool:
-        """Return True if both runs have the same outputs, up to the rounding of floating-point sums."""
+        """Return True if both runs have equal outputs, up to the rounding of floating-point sums."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(
             a.shape == b.shape

@@ -47,14 +47,14 @@ DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_S
 STABLEHLO_CASE
 """
 OPERATORS: Mapping[int, str] = dict(enumerate(_NAMES.split()))
-"""The operator's name for each number."""
+"""Maps each operator number to the operator's name."""
 DTYPES = types_by_number("""
 float32 float16 int32 uint8 int64 - bool int16 complex64 int8 float64 complex128 uint64 - - uint32 uint16 int4 bfloat16
 int2 uint4 float8_e4m3fn float8_e5m2
 """)
-"""The element type of each number of TensorType."""
+"""Maps each number of TensorType to the element type."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()} | {13: 32}
-"""The bits of one element by the number of its type; a resource has those of its number. Small elements are packed."""
+"""The bits of one element, keyed by the number of its type; elements of less than a byte are packed."""
 UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
 """The types whose tensors have no size before the program runs."""
 
@@ -62,7 +62,7 @@ UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The name of the metadata with TFLite Micro's offline plan, which has an offset for each tensor."""
 _NAME_LENGTH = 200
-"""The longest name that is used as an id; fused operations have long names."""
+"""The maximum length of a name that is used as an id; fused operations have longer names."""
 _FLOAT16 = 1
 _OPTIONS = ("builtin_options", 4), ("builtin_options_2", 12)
 _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
@@ -71,7 +71,7 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
     "STABLEHLO_WHILE": (_OPTIONS[1], (0, 1)),
     "STABLEHLO_COMPOSITE": (_OPTIONS[1], (1,)),
 }
-"""For operators that run subgraphs: name and number of the field with their options, and the fields there."""
+"""For operators that run subgraphs: the name and number of the options field, and the fields in the options."""
 
 
 @dataclass(frozen=True)
@@ -214,20 +214,20 @@ def _input_names(root: Table) -> dict[int, str]:
 
 
 def _has_bytes(buffer: Table) -> bool:
-    """Return True if a buffer has bytes, in the FlatBuffer or after it."""
+    """Return True if a buffer has bytes, inside the FlatBuffer or after it."""
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:
     """Return the name of an operator code, and whether it is custom."""
-    # The old field has one byte. Larger codes are only in the new field, so the larger number is the code.
+    # The old field has one byte, and larger codes are only in the new field, so the larger number is the code.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
     return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)
 
 
 class _Names:
-    """The names of all tensors of a model, of which only unique ones can be ids."""
+    """The names of all tensors of a model, of which only unique names can be ids."""
 
     def __init__(self, graphs: list[Table]) -> None:
         self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]

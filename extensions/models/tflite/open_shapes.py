@@ -37,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _OperatorInputs:
-    """An operator with the shapes of its inputs, and in `held` their integer values, None where unknown."""
+    """An operator with the shapes of its inputs; `held` contains their integer values, None if unknown."""
 
     operator: Operator
     reader: OperatorReader
@@ -52,7 +52,7 @@ class _OperatorInputs:
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the option that is an axis, as a number from 0 to below `rank`."""
+        """Return the option that is an axis, converted to a number from 0 to below `rank`."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
@@ -148,7 +148,7 @@ def _output_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _output_numbers(given: _OperatorInputs) -> list[int] | None:
-    """Return the values of an operator's output if it computes sizes; None if they are unknown."""
+    """Return the values of an operator's output if the operator computes sizes; None if they are unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
         return list(given.shapes[0])
@@ -168,7 +168,7 @@ def _output_numbers(given: _OperatorInputs) -> list[int] | None:
 
 
 def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
-    """Return the shape to which shapes are broadcast; raises OpenShapeError if they do not fit."""
+    """Return the shape to which shapes are broadcast; raises OpenShapeError if they do not match."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]

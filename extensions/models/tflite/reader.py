@@ -35,9 +35,9 @@ _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
 _LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _MOST_DRAWN = 200_000
-"""The most operator runs; those in a subgraph count each time that it runs."""
+"""The maximum number of operator runs; operators in a subgraph count each time that it runs."""
 _MOST_RUNNING = 64
-"""The deepest nesting of subgraphs that run each other."""
+"""The maximum depth of subgraphs that run one another."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
@@ -151,7 +151,8 @@ class _Program:
             for output in operator.outputs:
                 self._declare_output(subgraph, output, written, operator)
             facts = self.facts.get((index, k))
-            if facts is None:  # facts are read once for a subgraph that runs several times
+            # A subgraph may run several times, but its facts are read only once.
+            if facts is None:
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
                 self._convert_operator(subgraph, operator, scratch)
@@ -172,7 +173,8 @@ class _Program:
 
     def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # Runtimes that accept other sizes than the file's allocate dynamically; their kernels are not TFLite Micro's.
+        # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite
+        # Micro's.
         is_known = not self.options.dims or self.model.scratch_said(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
@@ -198,7 +200,8 @@ class _Program:
             self._convert_if(operator, inputs, outputs)
         elif name in _LOOPS:
             self._convert_while(operator, inputs, outputs)
-        elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs the operators of a composite
+        # For a composite, LiteRT runs the operators of its decomposition.
+        elif name in ("CALL", "STABLEHLO_COMPOSITE"):
             self._convert_run(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
             self.draft.begin_block()
@@ -218,7 +221,7 @@ class _Program:
         self.draft.branches(inputs[:1], bodies)
 
     def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Convert a loop; its state is in the operator's outputs, and is copied to the condition and the body."""
+        """Convert a loop; its state is stored in the operator's outputs, and copied to the condition and the body."""
         if len(inputs) != len(outputs):
             rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
             raise FormatError(f"{operator.path}.inputs: {rule}")
@@ -229,7 +232,7 @@ class _Program:
         self._convert_run(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # The last iteration ends here. Only the loop's state is alive after it, and it is alive in the whole loop.
+        # The last iteration ends here; only the loop's state is alive after it, and it is alive during the whole loop.
         self._convert_run(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 
@@ -259,7 +262,7 @@ class _Program:
             self.draft.operation("copy", [subgraph.tensors[k].id], [name])
 
     def _declare_operands(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
-        """Declare the constants and variables among the operands; raises FormatError if another one is unwritten."""
+        """Declare the constants and variables among the operands; raises FormatError for other unwritten operands."""
         for index in indices:
             if index < 0 or index in written:
                 continue
@@ -286,7 +289,7 @@ class _Program:
         self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the bytes of a constant; empty if they are not in the FlatBuffer."""
+        """Return the bytes of a constant; empty if they are outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _size(self, tensor: TfliteTensor) -> int:

@@ -1,4 +1,4 @@
-"""Writer of TensorFlow Lite models with operators in another order; only lists of operators change, in place."""
+"""Writer of TensorFlow Lite models with operators in another order; only the lists of operators change, in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTROL = "model_control_dependencies"
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with its operators in the order given for each subgraph; the file's length stays the same.
+    """Return a model with its operators in the order given for each subgraph; the file's length does not change.
 
     TFLite Micro's offline plan belongs to the old order, so it is removed from the metadata. Raises FormatError for a
     file that refers to operators by position, and OperationsError for an invalid order.
@@ -51,7 +51,7 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 
 
 def refuse_bound_models(model: Model) -> None:
-    """Raise FormatError if a model depends on its order, by operator positions or addresses in commands."""
+    """Raise FormatError if a model depends on its order, through operator positions or addresses in commands."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
@@ -60,7 +60,7 @@ def refuse_bound_models(model: Model) -> None:
 
 
 def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
-    """Write the entries of a list of tables: each is the distance to the byte where its table begins."""
+    """Write the entries of a list of tables; each entry is the distance to the byte where its table begins."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
             raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
@@ -68,7 +68,7 @@ def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) ->
 
 
 def _verify_same_content(old: Model, new: Model) -> None:
-    """Raise InvalidPlanError unless two models differ only in operator order and offline plan."""
+    """Raise InvalidPlanError if two models differ in anything but operator order and offline plan."""
     for before, after in zip(old.subgraphs, new.subgraphs, strict=True):
         if before.tensors != after.tensors or (before.inputs, before.outputs) != (after.inputs, after.outputs):
             raise InvalidPlanError(f"{before.path}: must keep its tensors, inputs and outputs")

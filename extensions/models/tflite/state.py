@@ -87,7 +87,7 @@ def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:
 
 
 def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
-    """Return the subgraphs in a text by number; other lines are skipped, and later states replace earlier ones."""
+    """Return the subgraphs in a text by number; other lines are skipped, and a later state replaces an earlier one."""
     subgraphs: dict[int, _Subgraph] = {}
     here, node = _Subgraph(), _Node("", delegated=True)
     for line in text.splitlines():
@@ -111,7 +111,7 @@ def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _parse_list(text: str) -> list[int]:
-    """Return the numbers of a printed list, in which `3-7` means five numbers and -1 means none."""
+    """Return the numbers of a printed list, in which `3-7` denotes a range and -1 an empty list."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
@@ -121,7 +121,7 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the lifetime of each buffer by the index of the first tensor in it."""
+    """Return the lifetime of each buffer, keyed by the index of its first tensor."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
@@ -149,7 +149,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the (input, output) pairs of a node that have the same bytes."""
+    """Yield the (input, output) pairs of a node that use the same bytes."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

@@ -1,4 +1,4 @@
-"""Registration of TensorFlow Lite models, of LiteRT's interpreter states, and of TFLite Micro as their target."""
+"""The registration of TensorFlow Lite models, of LiteRT's interpreter states, and of TFLite Micro as a target."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ IDENTIFIER = b"TFL3"
 
 def is_tflite(data: bytes) -> bool:
     """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
-    # A FlatBuffer begins with an offset of 4 bytes, followed by the identifier of its schema.
+    # A FlatBuffer starts with an offset of 4 bytes, followed by the identifier of its schema.
     return data[4:8] == IDENTIFIER
 
 
 def is_state(data: bytes) -> bool:
-    """Return True if a state that LiteRT's interpreter prints is near the beginning of the bytes."""
+    """Return True if a state that LiteRT's interpreter prints begins near the start of the bytes."""
     return b"\nTensor  ID Name " in data[:NEAR] and b"Subgraph-" in data[:NEAR]
 
 

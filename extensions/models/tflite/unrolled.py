@@ -18,7 +18,7 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, S
 from memplan.planner.errors import OperationsError
 
 MOST_RUNS = 20_000
-"""The most operation runs that an unrolled cascade may have."""
+"""The maximum number of operation runs in an unrolled cascade."""
 StepKind = Literal["run", "slice", "join"]
 
 
@@ -49,7 +49,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class UnrolledCascade:
-    """Values, inputs first, and the steps that compute the others; `kept` has the outputs."""
+    """The values, inputs first, and the steps that compute the other values; `kept` are the outputs."""
 
     graph: AccessGraph
     values: tuple[Part, ...]
@@ -70,7 +70,7 @@ class UnrolledCascade:
         return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """Return, for each value, the step that makes it (-1 for an input) and the last step that uses it.
+        """Return, for each value, the step that computes it (-1 for an input) and the last step that uses it.
 
         For a kept value, the last use is one after the last step.
         """
@@ -86,7 +86,7 @@ class UnrolledCascade:
 
     @property
     def live_peak(self) -> int:
-        """The most bytes alive at once without in-place operations, a lower bound for runtimes that have none."""
+        """The peak of live bytes without in-place operations, a lower bound for runtimes that lack these."""
         return max(self.live_bytes())
 
     def live_bytes(self) -> list[int]:
@@ -187,7 +187,7 @@ class _Unrolling:
         self.parts.setdefault(row.outputs[0], []).append(value)
 
     def _part_value(self, wanted: Part) -> int:
-        """Return the value of a part of a tensor: an existing value, or slices that are joined."""
+        """Return the value of a part of a tensor: an existing value, or joined slices of existing values."""
         if wanted in self.taken:
             return self.taken[wanted]
         (row, bottom), (left, right) = wanted.spans
@@ -205,7 +205,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value at a position that has most of the wanted rows; of equal ones, the newest."""
+        """Return the value at a position that contains most of the wanted rows; of equal values, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans

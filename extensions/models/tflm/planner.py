@@ -1,8 +1,8 @@
-"""TFLite Micro's greedy planner: largest buffer first, each into the lowest gap among buffers alive with it.
+"""TFLite Micro's greedy planner: largest buffer first, each in the lowest gap among buffers alive with it.
 
 Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc
 (GreedyMemoryPlanner::CalculateOffsetsIfNeeded, ReverseSortInPlace). Its caller, micro_allocator.cc, rounds sizes up to
-16 bytes. Here they are rounded up to the alignments that the problem requires, so that offsets keep these.
+16 bytes. Here, sizes are rounded up to the alignments that the problem requires, so that offsets respect them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 PlacedTensor = tuple[int, int, Tensor]
-"""A tensor with its offset and its rounded size: (offset, size, tensor)."""
+"""A placed tensor: (offset, rounded size, tensor)."""
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
@@ -31,9 +31,10 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
-    """Return the tensors in the order of placement: those with a given offset, then the others from the largest.
+    """Return the tensors in the order of placement: tensors with a given offset, then the others from the largest.
 
-    Of equal sizes, the last is first: the original fills its list of the others from the end, and sorts it stably.
+    Of equal sizes, the last tensor is first: the original fills its list of other tensors from the end, and sorts it
+    stably.
     """
     planned = [tensor for tensor in found if tensor.offset is not None]
     others = [tensor for tensor in reversed(found) if tensor.offset is None]
@@ -41,7 +42,7 @@ def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
-    """Return the offset of the lowest sufficient gap between the placed tensors alive with a tensor."""
+    """Return the offset of the lowest sufficient gap between the placed tensors that are alive with a tensor."""
     end = 0
     for offset, length, other in by_offset:
         if not other.meets(tensor):

@@ -1,4 +1,4 @@
-"""Registration of a reimplementation of TFLite Micro's planner."""
+"""The registration of the reimplementation of TFLite Micro's planner."""
 
 from __future__ import annotations
 

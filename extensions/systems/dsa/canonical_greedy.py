@@ -1,7 +1,8 @@
-"""dsa-solver's canonical greedy: each buffer is placed where it costs least, at the bottom or next to another buffer.
+"""dsa-solver's canonical greedy: each buffer gets the cheapest offset at the bottom or next to another buffer.
 
-The offsets tried are 0, the ends of reserved ranges, and the ends of buffers that conflict with the buffer or share
-bytes at a cost. The cheapest plan of several orders is returned, or that of first fit if it is cheaper than all.
+The candidate offsets are 0, the ends of reserved ranges, and the ends of buffers that conflict with the buffer or share
+bytes with it at a cost. Several orders of buffers are tried; the cheapest plan is returned, or that of first fit if it
+is cheaper than all.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, tensors
 
 _SHUFFLES = 4
-_NEEDS = "dsa-solver needs one pool for each buffer, of a size that is given"
+_NEEDS = "dsa-solver needs exactly one pool for each buffer, with a given size"
 
 
 def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by cost, then by offset; random orders use Python's generator and so differ from C++.
+    """Place buffers by cost, then by offset; the random orders come from Python's generator and so differ from C++.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
     CanonicalGreedySolver, first_fit_solver.cpp: FirstFitSolver.
@@ -51,7 +52,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
                 if best is None or price < best[0] or (is_first_fit and price == best[0]):
                     best, is_first_fit = (price, offset), False
     if best is None:
-        return PlannerAnswer({}, because="no order of canonical greedy has a place for every buffer")
+        return PlannerAnswer({}, because="canonical greedy places all buffers in no order that it tries")
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), best[1])
     names = [problem.pool_index[name] for name in placements.pool_names]
     rows = zip(placements.ids, placements.pool.tolist(), placements.offset.tolist(), strict=True)
@@ -59,7 +60,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
-    """Yield the rank of each buffer: by start, by start and size, by size and cost, and in random orders."""
+    """Yield the rank of each buffer in each order: by start, by start and size, by size and cost, and at random."""
     size, weight = np.zeros(len(birth), dtype=np.int64), np.zeros(len(birth), dtype=np.int64)
     for piece in pieces:
         size[piece.members] = piece.size * piece.unit
@@ -73,7 +74,7 @@ def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
 
 
 def _place_by_rank(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
-    """Return the start of each buffer of a pool, placed by rank where it costs least; None if one does not fit."""
+    """Return the offset of each buffer of a pool, placed by rank where it costs least; None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():
         stop_check()

@@ -32,14 +32,14 @@ Pairs = list[tuple[int, int]]
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a problem of dsa-solver; raises FormatError, ProblemError, and OptionError if dimensions are given."""
+    """Read a problem of dsa-solver; raises FormatError or ProblemError, and OptionError if dimensions are given."""
     refuse_dims(options, "problems of dsa-solver")
     document: Any = parse(data)
     try:
         problem = _problem_fields(document["problem"], options)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise FormatError(
-            f"problem: must be one of dsa-solver, with buffers and their live_intervals: {error}"
+            f"problem: must be a dsa-solver problem, with buffers and their live_intervals: {error}"
         ) from error
     return ImportedProblem(Problem.model_validate({"name": document.get("instance"), **problem}))
 
@@ -56,7 +56,7 @@ def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
         if pin.get("exclusive_for_all_time"):
             conflicts += [(pin["buffer"], other) for other in rows if other != pin["buffer"]]
     for first, second in _id_pairs(rules.get("colocations", ())):
-        _colocate(rows, first, second)
+        _join_groups(rows, first, second)
     if excluded:
         conflicts += _overlapping_pairs(rows, {frozenset(pair) for pair in excluded})
         for row in rows.values():
@@ -83,15 +83,15 @@ def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) ->
     }
 
 
-def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Place two groups of buffers at one offset by making the second group's root relative to the first buffer."""
+def _join_groups(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
+    """Place two groups of buffers at one offset by placing the second group's root relative to the first buffer."""
     lead = _group_root(rows, second)
     if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
 def _group_root(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the buffer to which all others of a buffer's group are relative, directly or through others."""
+    """Return the root of a buffer's group: the buffer to which all others are relative, directly or transitively."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer
@@ -107,7 +107,7 @@ def _id_pairs(rows: Iterable[Row]) -> Pairs:
 
 
 def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
-    """Return the pairs of buffers whose live intervals overlap, except excluded pairs."""
+    """Return the pairs of buffers whose live intervals overlap, without the excluded pairs."""
     return [
         (i, j)
         for i, j in combinations(rows, 2)
@@ -117,7 +117,7 @@ def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozens
 
 
 def _objective_name(terms: Sequence[str], has_prices: bool) -> str:
-    """Return memplan's objective for the terms of dsa-solver's objective; raises ValueError for others."""
+    """Return memplan's objective for the terms of dsa-solver's objective; raises ValueError for unknown terms."""
     if "reuse_cost" in terms:
         return "cost" if has_prices else "fit"
     if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:

@@ -10,7 +10,7 @@ _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:instance|metadata|schema
 
 
 def is_dsa(data: bytes) -> bool:
-    """Return True if the bytes begin like a problem of dsa-solver and contain the key "live_intervals"."""
+    """Return True if the bytes start like a problem of dsa-solver and contain the key "live_intervals"."""
     return _BEGINNING.match(data) is not None and b'"live_intervals"' in data
 
 

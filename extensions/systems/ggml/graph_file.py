@@ -1,4 +1,4 @@
-"""Parser of `graph_json.h`'s lines: a graph of ggml, or the same graph at several sizes of one dimension."""
+"""Parser of the lines that `graph_json.h` writes: a ggml graph, or the same graph at several sizes of one dimension."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memplan.planner.errors import CUT_OFF, FormatError, excerpt, prefix_sentenc
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
 
 _CONFIRMING = 1
-"""The number of graphs beyond those needed to determine a polynomial that must agree with it."""
+"""The number of additional graphs that must agree with a polynomial determined by the others."""
 _Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Header(WireValue):
-    """The first line of a graph; `dim` maps the name of its dimension to the size."""
+    """The first line of a graph; `dim` maps the name of the graph's dimension to its size."""
 
     format: str
     dim: Annotated[dict[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]], Field(max_length=1)] = Field(
@@ -30,7 +30,7 @@ class Header(WireValue):
 
 
 class BackendBuffer(WireValue):
-    """A buffer of a backend; ggml plans the tensors in a `computed` one, others hold weights and caches."""
+    """A buffer of a backend; ggml plans the tensors in `computed` ones, while others hold weights and caches."""
 
     buffer: _Index
     size: Bytes
@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes, its buffer and offset there, and the tensor that it is a view of, with the offset `at`."""
+    """A tensor: its bytes, its buffer and offset there, and the tensor that it views, at offset `at`."""
 
     tensor: _Index
     name: str
@@ -74,7 +74,7 @@ _Row = TypeVar("_Row", bound=WireValue)
 
 @dataclass
 class GgmlGraph:
-    """One graph of a file: its size of the dimension, if any, and its buffers, tensors and nodes."""
+    """One graph of a file: the size of its dimension, if it has one, and its buffers, tensors and nodes."""
 
     dim: Mapping[str, int]
     buffers: list[BackendBuffer] = field(default_factory=list)
@@ -88,7 +88,7 @@ class GgmlGraph:
 
 
 def read_graphs(data: bytes) -> list[GgmlGraph]:
-    """Return the graphs of a file in ascending order of their sizes of the dimension; raises FormatError."""
+    """Return the graphs of a file, ascending by the size of their dimension; raises FormatError."""
     graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -97,29 +97,31 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
         if isinstance(row, Header):
             graphs.append(GgmlGraph(row.dim))
         elif not graphs:
-            raise FormatError(f"line {number}: must begin a graph, got {excerpt(line.decode(errors='replace'))}")
+            raise FormatError(
+                f"line {number}: must follow the header of a graph, got {excerpt(line.decode(errors='replace'))}"
+            )
         else:
-            _add_line(graphs[-1], row, number)
+            _append_line(graphs[-1], row, number)
     if not graphs:
-        raise FormatError("must have a graph of ggml, got none")
+        raise FormatError("must contain a ggml graph, got none")
     for graph in graphs:
         _refuse_wrong_views(graph)
     names = {name for graph in graphs for name in graph.dim} if len(graphs) > 1 else set()
     sizes = {size for graph in graphs for size in graph.dim.values()}
     if len(graphs) > 1 and (len(names) != 1 or len(sizes) < len(graphs)):
-        raise FormatError("graphs: must each have another size of one dimension, or be in files of their own")
+        raise FormatError("graphs: must have different sizes of the same dimension, or be in separate files")
     graphs.sort(key=lambda graph: next(iter(graph.dim.values()), 0))
     for graph in graphs[1:]:
         _require_same_form(graphs[0], graph)
     used = {each for row in graphs[0].nodes for each in (row.node, *row.reads)}
     used |= {graphs[0].root(each) for each in used}
     if rest := [row.tensor for row in graphs[0].tensors if row.tensor not in used]:
-        raise FormatError(f"tensor {rest[0]}: must be of a node, which computes or reads it: is the file cut off?")
+        raise FormatError(f"tensor {rest[0]}: must be computed or read by a node: is the file cut off?")
     return graphs
 
 
 def _parse_line(number: int, line: bytes) -> WireValue:
-    """Return a line as a header, buffer, tensor or node; raises FormatError with the line's number."""
+    """Return a line as a header, buffer, tensor or node; raises FormatError that names the line."""
     try:
         value: Any = from_json(line)
         kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)
@@ -129,16 +131,17 @@ def _parse_line(number: int, line: bytes) -> WireValue:
     except ValidationError as error:
         raise FormatError(*(prefix_sentence(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
-        way = CUT_OFF if "EOF" in str(error) else None  # the JSON parser reports "EOF" if the text ends early
+        # The JSON parser reports "EOF" if the text ends early.
+        way = CUT_OFF if "EOF" in str(error) else None
         raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
 
 
-def _add_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
-    """Add a parsed line to a graph; raises FormatError for wrong numbers and for references to later lines."""
+def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
+    """Add a parsed line to a graph; raises FormatError for lines out of order and for references to later lines."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
-            raise FormatError(f"line {number}: {field_name}: must be one of {len(rows)} before it, got {index}")
+            raise FormatError(f"line {number}: {field_name}: must be one of the {len(rows)} numbers above, got {index}")
 
     def append_row(rows: list[_Row], one: _Row, index: int) -> None:
         if index != len(rows):
@@ -161,11 +164,11 @@ def _refuse_wrong_views(graph: GgmlGraph) -> None:
         if row.view_of is not None and not (
             row.view_of < len(graph.tensors) and graph.tensors[row.view_of].view_of is None
         ):
-            raise FormatError(f"tensor {row.tensor}: view_of: must be a tensor that is no view, got {row.view_of}")
+            raise FormatError(f"tensor {row.tensor}: view_of: must be a tensor that is not a view, got {row.view_of}")
 
 
 def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
-    """Raise FormatError unless two graphs differ only in sizes."""
+    """Raise FormatError if two graphs differ in anything but sizes."""
 
     def form(row: WireValue) -> object:
         if isinstance(row, GgmlTensor):
@@ -178,11 +181,11 @@ def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
         k = next((k for k, (a, b) in pairs if form(a) != form(b)), None)
         if k is not None or len(rows) != len(others):
             place = f"{field_name}[{min(len(rows), len(others)) if k is None else k}]"
-            raise FormatError(f"graphs: must be the same but for sizes, are not in {place} at {other.dim}")
+            raise FormatError(f"graphs: must differ only in sizes, got a difference in {place} at {other.dim}")
 
 
 def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
-    """Return the dimension in which the graphs differ, with its least size and common divisor; none for one graph."""
+    """Return the dimension in which the graphs differ, with its minimum and common divisor; empty for one graph."""
     if len(graphs) == 1:
         return {}
     (name,) = graphs[0].dim
@@ -191,10 +194,10 @@ def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
 
 
 def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
-    """Yield the bytes of each tensor at a size of the dimension, which may be a symbol; None for a single graph.
+    """Yield the bytes of each tensor at a size of the dimension, which may be a symbol; `size` is None for one graph.
 
-    The bytes are a polynomial of least degree through all graphs. Raises FormatError if all graphs are needed to
-    determine it, so that none confirms it, and for negative bytes.
+    The bytes are given by the polynomial of least degree through all graphs. Raises FormatError for negative bytes, and
+    if all graphs are needed to determine the polynomial, so that no graph confirms it.
     """
     if size is None:
         yield from (row.bytes for row in graphs[0].tensors)
@@ -205,12 +208,12 @@ def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]
     for rows in zip(*(graph.tensors for graph in graphs), strict=True):
         values = tuple(row.bytes for row in rows)
         if values not in fits:
-            fits[values] = _interpolate(f"tensor {excerpt(rows[0].name)}: bytes", name, at, values, size)
+            fits[values] = _interpolated_value(f"tensor {excerpt(rows[0].name)}: bytes", name, at, values, size)
         yield fits[values]
 
 
-def _interpolate(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
-    """Return the value at `size` of the polynomial through the values (Newton's divided differences)."""
+def _interpolated_value(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
+    """Return the value at `size` of the polynomial through the given values, by Newton's divided differences."""
     row, factors = [Fraction(value) for value in values], [Fraction(values[0])]
     for step in range(1, len(at)):
         row = [(row[k + 1] - row[k]) / (at[k + step] - at[k]) for k in range(len(row) - 1)]
@@ -219,7 +222,7 @@ def _interpolate(what: str, name: str, at: Sequence[int], values: Sequence[int],
         factors.pop()
     if len(factors) > len(at) - _CONFIRMING:
         rule = f"must follow from {name} as a polynomial that more graphs confirm, got {len(at)} graphs"
-        raise FormatError(f"{what}: {rule}; write it at more sizes, or at multiples of what ggml rounds up to")
+        raise FormatError(f"{what}: {rule}; write the graph at more sizes, or at multiples of ggml's rounding")
     below = lcm(*(factor.denominator for factor in factors))
     total, product = 0, 1
     for k, factor in enumerate(factors):
@@ -227,5 +230,5 @@ def _interpolate(what: str, name: str, at: Sequence[int], values: Sequence[int],
         product = product * (size - at[k])
     value = total // below
     if int(value) < 0:
-        raise FormatError(f"{what}: must not be below 0 where {name} is {size}, got {int(value)}")
+        raise FormatError(f"{what}: must not be negative for {name} = {size}, got {int(value)}")
     return value

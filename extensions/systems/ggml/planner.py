@@ -1,4 +1,4 @@
-"""ggml's graph allocator: in time order, each tensor gets the smallest free block, the highest one of equal size."""
+"""ggml's graph allocator: in time order, each tensor gets the smallest sufficient free block, the last of equals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALIGNMENT = 32
 
 class _BestFit(FreeBlocks):
     def allocate(self, size: int) -> int:
-        """Return the offset of the smallest sufficient block; the unbounded last block is used only if none else."""
+        """Return the offset of the smallest sufficient block; the unbounded last block is used only if needed."""
         last = len(self.blocks) - 1 if self.blocks and sum(self.blocks[-1]) == self.top else len(self.blocks)
         fits = [(length, -k) for k, (_, length) in enumerate(self.blocks[:last]) if length >= size]
         if fits:

@@ -1,13 +1,13 @@
-"""Reader of ggml's graphs, as `integrations/ggml/graph_json.h` writes them after allocation.
+"""Reader of ggml graphs that `integrations/ggml/graph_json.h` writes after allocation.
 
-A node reads tensors and computes one; a view uses the bytes of its root tensor, and writing into a view changes the
-root. A tensor at the same place as one of its sources was computed in place if the operation allows that and the source
-is not read later; both are one buffer. Leaves are inputs, alive from before the first node. Outputs, and tensors that
-no node reads, are alive to the end, as in ggml. Tensors outside ggml's compute buffers are constants (weights) if they
-are never written, and otherwise state, such as a cache of keys and values.
+A node reads tensors and computes one. A view uses the bytes of its root tensor, and writing into a view changes the
+root. A tensor at the same place as one of its sources was computed in place if the operation allows this and the source
+is not read later; such tensors are one buffer. Leaves are inputs, alive from before the first node. As in ggml, outputs
+and tensors that no node reads are alive to the end. Tensors outside ggml's compute buffers are constants (weights) if
+they are never written, and otherwise state, such as a cache of keys and values.
 
-Several graphs in one file are one graph at several sizes of a dimension, which is a symbol.
-Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
+Several graphs in one file are one graph at several sizes of a dimension, which is a symbol. Source: ggml-org/ggml
+d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SCALE DIAG_MASK_ZERO DIAG_MASK_INF ADD ADD_ID ADD1 SUB MUL DIV SQR SQRT LOG ROPE
 RMS_NORM_BACK SOFT_MAX SOFT_MAX_BACK ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH
 HARDSIGMOID EXP EXPM1 SOFTPLUS XIELU FLOOR CEIL ROUND TRUNC
 """.split())  # fmt: skip  # noqa: SIM905
-"""The operations whose results ggml may write over a source that nothing reads later; unary ones by their own names."""
+"""The operations that ggml may compute in place, over a source that is not read later; includes unary operations."""
 _ELEMENTWISE = kinds_by_name({"square": "SQR", "sign": "SGN", "hard_swish": "HARDSWISH", "hard_sigmoid": "HARDSIGMOID"})
 _COPY = re.compile(r"[^#]+#.*#\d+", re.DOTALL)
-"""The names of copies between backends: BACKEND#TENSOR#NUMBER."""
+"""The pattern of the names of copies between backends: BACKEND#TENSOR#NUMBER."""
 _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64", "i8": "int8"}
 
 
@@ -44,14 +44,16 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph lacks."""
+    """Read a ggml graph; raises FormatError, and OptionError for dimensions that the graph lacks."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
         return _Program(graphs, None, options).make_program()
     (name,) = graphs[0].dim
     if unknown := [each for each in options.dims if each != name]:
-        raise OptionError.from_rule("dims", f"must be {name}, in which the graphs differ, got {excerpt(unknown[0])}")
+        raise OptionError.from_rule(
+            "dims", f"must be the dimension {name}, in which the graphs differ, got {excerpt(unknown[0])}"
+        )
     if name not in options.dims:
         raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
     size = options.sizes[name]
@@ -61,7 +63,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts a graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
+    """A converter of a graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
@@ -98,7 +100,7 @@ class _Program:
                 reads = dict.fromkeys(self._buffer_name(each) for each in row.reads)
                 changed = self.graph.root(row.node) != row.node or self.home[row.node] != row.node
                 result = self._buffer_name(row.node)
-                with self.draft.drawing(self._facts(k)):
+                with self.draft.drawing(self._operation_facts(k)):
                     self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
         if not self.is_written or any(self.graph.tensors[k].buffer is None for k in self.home):
             return self.draft.make_program()
@@ -106,9 +108,9 @@ class _Program:
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge_in_place(self) -> None:
-        """Assign the buffer of a source to each tensor that ggml computed in place."""
+        """Give each tensor that ggml computed in place the buffer of its source."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # for each home, the last node that reads its contents
+        ends = dict(self.last)  # maps each home to the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():
@@ -147,16 +149,16 @@ class _Program:
 
     def _refuse_copy(self, row: GgmlTensor) -> None:
         if _COPY.fullmatch(row.name):
-            rule = "must not be a copy between backends, as the file does not show when the scheduler makes it"
-            raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before it is scheduled")
+            rule = "must not be a copy between backends, as the file does not show when the scheduler copies"
+            raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before scheduling")
 
     def _memory_name(self, k: int) -> str | None:
-        """Return the memory of a tensor if ggml uses several; None if there is one, or if it has no buffer."""
+        """Return the memory of a tensor if ggml uses several; None if there is one, or if the tensor has no buffer."""
         buffer = self.graph.tensors[k].buffer
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
-    def _facts(self, k: int) -> OperationFacts:
-        """Return the facts about node k; a node that permutes the elements of an input is not elementwise."""
+    def _operation_facts(self, k: int) -> OperationFacts:
+        """Return the facts of node k; a node that reads an input in permuted order does not count as elementwise."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root(each)].shape for each in row.reads
@@ -165,7 +167,7 @@ class _Program:
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
     def _ggml_plan(self) -> tuple[dict[str, int], int]:
-        """Return ggml's own offsets, and the total bytes of its buffers; state is placed after computed tensors."""
+        """Return ggml's own offsets and the total bytes of its buffers; state is placed after computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}
         for k, buffer in enumerate(self.graph.buffers):
@@ -185,7 +187,7 @@ class _Program:
 
 
 def _unique_names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a unique name for each tensor: ggml's name, with the tensor's number if needed."""
+    """Return a unique name for each tensor: ggml's name, followed by the tensor's number if the name is not unique."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

@@ -8,7 +8,7 @@ _BEGINNING = b'{"format": "ggml-graph/1"'
 
 
 def is_ggml(data: bytes) -> bool:
-    """Return True if the bytes begin like a graph written by `graph_json.h`."""
+    """Return True if the bytes start like a graph that `graph_json.h` wrote."""
     return data.startswith(_BEGINNING)
 
 

@@ -1,13 +1,13 @@
-"""Reader of IOPDDL's problems: nodes with lifetimes and several strategies each, of which a solution chooses one.
+"""Reader of IOPDDL problems: nodes with lifetimes and several strategies each; a solution chooses one per node.
 
 ```
 {"problem": {"name": "example", "nodes": {"intervals": [[0, 40], [0, 90]], "costs": [[15, 20], [10]],
  "usages": [[10, 5], [25]]}, "edges": {"nodes": [], "costs": []}, "usage_limit": 50}, "solution": [1, 0]}
 ```
 
-A node is read as a buffer whose size is the usage of its strategy: that of the solution, else the one with the least
-usage. The contest only limits the sum of usages at any time; here that limit is the size of the pool. Costs of nodes
-and edges are ignored. Source: google/iopddl; asplos-contest/2025.
+A node is read as a buffer whose size is the memory usage of one strategy: the strategy in the solution, else the one
+with the least usage. The contest limits only the sum of usages at any time; here, that limit is the size of the pool.
+Costs of nodes and edges are ignored. Source: google/iopddl; asplos-contest/2025.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memplan.planner.model.problem import Problem
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a problem of IOPDDL; raises FormatError, ProblemError, and OptionError if dimensions are given."""
+    """Read an IOPDDL problem; raises FormatError or ProblemError, and OptionError if dimensions are given."""
     refuse_dims(options, "problems of IOPDDL")
     fields: Any = parse(data)
     try:
@@ -36,5 +36,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         ]
         pools = [{"name": "default", "size": value.get("usage_limit")}]
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise FormatError(f"problem: must be one of IOPDDL, with intervals and usages of its nodes: {error}") from error
+        raise FormatError(
+            f"problem: must be an IOPDDL problem, with intervals and usages of its nodes: {error}"
+        ) from error
     return ImportedProblem(Problem.model_validate({"name": value.get("name"), "buffers": rows, "pools": pools}))

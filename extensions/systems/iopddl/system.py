@@ -1,4 +1,4 @@
-"""The registration of IOPDDL, a contest that limits summed memory: a reader of its problems, here also with offsets."""
+"""The registration of IOPDDL, a contest that limits the sum of live memory: a reader of its problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROBLEM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*" + IOPDDL)
 
 
 def is_iopddl(data: bytes) -> bool:
-    """Return True if the bytes begin like a problem of the contest."""
+    """Return True if the bytes start like a problem of the contest."""
     return _PROBLEM.match(data) is not None
 
 

@@ -1,11 +1,12 @@
-"""Reader of the packs that IREE's compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
+"""Reader of IREE's packs: sets of slices that its compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
 
 A file is a program as text before the pass `iree-stream-layout-slices`, or the dumps that the compiler prints around
 that pass (`--mlir-print-ir-before=…` and `…-after=…`), which also show the sizes of IREE's own layout. Lifetimes
 include their last step. Each pack is a separate memory; IREE aligns its slices to 64 bytes.
 
-The pass replaces the results of a pack by constants and changes nothing else. So without constants and packs, a
-function has the same lines before and after the pass, with names in the same order; comparing them gives the offsets.
+The pass replaces the results of a pack by constants and changes nothing else. Apart from constants and packs, a
+function therefore has the same lines before and after the pass, with names in the same order; comparing the lines gives
+the offsets.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ _STEP = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"(?:^|(?<![ \t])[ \t])[ \t]*//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
-"""Comments of users; the compiler's headings, which look alike, do not match."""
+"""Comments of users; the compiler's headings, which look similar, do not match."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
 _THIS_PASS = "iree-stream-layout-slices"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read all packs of a file; raises FormatError, and OptionError if dimensions are given."""
+    """Read all packs of a file as a problem; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
     if (n_open := text.count("{") - text.count("}")) > 0:
-        raise FormatError(f"must close each brace, got {n_open} open at its end: is the file cut off?")
-    sections = list(_sections(text))
+        raise FormatError(f"must close each brace, got {n_open} unclosed: is the file cut off?")
+    sections = list(_function_dumps(text))
     before = [section for section in sections if section.when == "Before"] or sections
     packs = [pack for section in before for pack in section.packs]
     if not packs:
         dialects = dict.fromkeys(re.findall(r"^[^\n\"]{0,200}?[ \"](\w{2,40})\.\w+\"?[ (]", text, re.MULTILINE))
         got = f"operations of {', '.join([*dialects][:MAX_LISTED])}" if dialects else "none"
-        raise FormatError(f"must be StableHLO, or have a stream.resource.pack of slices as IREE prints it, got {got}")
+        raise FormatError(f"must be StableHLO, or contain a stream.resource.pack as IREE prints it, got {got}")
     names = [f"pack {k}" if pack.kind is None else f"pack {k} ({pack.kind})" for k, pack in enumerate(packs)]
     rows = [
         {
@@ -70,7 +71,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _Pack:
-    """The slices of a pack as (first step, last step, bytes), and the kind of resource that contains them."""
+    """The slices of a pack as (first step, last step, bytes), and the kind of the resource that contains them."""
 
     slices: list[tuple[int, int, int]]
     kind: str | None = None
@@ -78,7 +79,10 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """The dump of one function before or after a pass; an allocation is a pack, its bytes, or None if unknown."""
+    """The dump of one function before or after a pass.
+
+    An allocation is a pack, or a number of bytes, or None if these are unknown.
+    """
 
     when: str = ""
     function: str = ""
@@ -86,8 +90,8 @@ class _Section:
     allocations: list[_Pack | int | None] = field(default_factory=list)
 
 
-def _sections(text: str) -> Iterator[_Section]:
-    """Yield the dumps of functions in order; as dumps repeat names, each name refers to its last definition."""
+def _function_dumps(text: str) -> Iterator[_Section]:
+    """Yield the dumps of functions in order; names are resolved within a dump, since dumps repeat them."""
     section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
     for step in _STEP.finditer(text):
         if step["dump"]:
@@ -97,7 +101,7 @@ def _sections(text: str) -> Iterator[_Section]:
         elif step["constant"]:
             constants[step["constant"]] = int(step["value"])
         elif step["pack"]:
-            pack = packs[step["pack"]] = _Pack(list(_slices(text, step.end(), constants)))
+            pack = packs[step["pack"]] = _Pack(list(_pack_slices(text, step.end(), constants)))
             section.packs.append(pack)
         elif step["is_packed"] and step["size"] in packs:
             packs[step["size"]].kind = step["kind"]
@@ -107,7 +111,7 @@ def _sections(text: str) -> Iterator[_Section]:
     yield section
 
 
-def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+def _pack_slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
     """Yield the slices of the pack whose operands begin at position `at`."""
     opening = _OPENING.match(text, at)
     if opening is None:
@@ -121,9 +125,9 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
             )
         start, end, name = int(match[1]), int(match[2]), match[3]
         if end < start:
-            raise FormatError(f"{_line_text(text, at)}: must end at its first step ({start}) or later, got {end}")
+            raise FormatError(f"{_line_text(text, at)}: must end at or after its first step ({start}), got {end}")
         if name not in constants:
-            rule = "must have a constant as its size, as that must be known before the program runs"
+            rule = "must have a constant size, known before the program runs"
             raise FormatError(f"{_line_text(text, at)}: {rule}, got {excerpt(name)}")
         yield start, end, constants[name]
         at = match.end()
@@ -134,7 +138,8 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
 def _compiler_peak(sections: list[_Section]) -> int | None:
     """Return the bytes of all packs in IREE's own layout; None if the file does not show them.
 
-    The pass keeps the order, so the k-th allocation of a function before the pass corresponds to the k-th one after it.
+    The pass preserves the order of allocations, so the k-th allocation of a function is the same one before and after
+    it.
     """
     total = 0
     shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
@@ -213,7 +218,7 @@ def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
 
 
 def _values_after_pass(before: str, after: str) -> dict[str, int] | None:
-    """Return the names before the pass that are constants after it, with values; None if lines do not match."""
+    """Return the values of names before the pass that are constants after it; None if the lines do not match."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(after)}
     first = _CONSTANT.sub("", _PACK.sub("", before)).split("\n")
     second = _CONSTANT.sub("", after).split("\n")

@@ -7,7 +7,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_iree(data: bytes) -> bool:
-    """Return True if the bytes begin like MLIR or a dump of IREE and contain packs."""
+    """Return True if the bytes start like MLIR or a dump of IREE, and contain packs."""
     return (begins_as_mlir(data) or b"\n// -----// IR Dump" in data[:NEAR]) and b"stream.resource.pack" in data
 
 

@@ -18,7 +18,7 @@ class _FirstFit(FreeBlocks):
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, in blocks of 256 bytes, each in the lowest sufficient free range, or at the top."""
+    """Place buffers in time order, in blocks of 256 bytes, each in the lowest sufficient block, else at the top."""
     return place_online(problem, stop_check, _ALIGNMENT, _FirstFit())
 
 

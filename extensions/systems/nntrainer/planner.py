@@ -12,9 +12,9 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor
 
 Row = tuple[int, Tensor]
-"""A tensor with its rounded size in bytes."""
+"""A tensor and its rounded size in bytes."""
 _GRADIENT = ":grad"
-"""The suffix of the names of weight gradients; nntrainer itself marks them by a flag."""
+"""The name suffix that marks gradients of weights; nntrainer itself uses a flag."""
 
 
 def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
@@ -28,17 +28,17 @@ def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, each at the offset of a dead buffer of equal size, else above all others."""
+    """Place buffers in time order, each at the offset of a dead buffer of equal size, else above the live buffers."""
     offsets: dict[int, int] = {}
     _reuse_equal_sizes(aligned_tensors(problem), offsets, stop_check)
     return _planner_answer(offsets)
 
 
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers like `v1`, with the gradients of weights above all others by size, where gradients may share bytes.
+    """Place buffers as `v1` does, then the gradients of weights above them, largest first; gradients may share bytes.
 
     Two gradients share bytes unless the original's test of their lifetimes separates them, and always if the earlier
-    one is smaller: such plans are wrong if both are alive at the same time.
+    one is smaller. Such plans are wrong if both gradients are alive at the same time.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)
@@ -84,7 +84,7 @@ def _time_order(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Place buffers by the rule of `v1` into `offsets`, and return the total bytes."""
+    """Store an offset for each buffer by the rule of `v1` in `offsets`, and return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _time_order(rows):

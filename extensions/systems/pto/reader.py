@@ -1,12 +1,13 @@
 """Reader of PTO kernels as text, printed by PTOAS before or after its pass `pto-plan-memory`.
 
 `%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory; operations name their inputs,
-`ins`, and their outputs, `outs`. Two tiles at one address and of one size are the same buffer if the second one is read
-before it is written, like a reshape, or is written and never read while the first one is read later, like a loop's
-carried value. So are a tile and its successor at one address if the first one's last reader writes the successor, in
-the block that wrote the first. Tiles without addresses are planned, each as a separate buffer, and so is `memref.alloc`
-in a memory of PTO, the input of `pto-plan-memory`. `pto.reserve_buffer` is a reserved range of its memory or, without a
-base, a buffer that is always alive. Kernels run one after another.
+`ins`, and their outputs, `outs`. Two tiles of equal address and size are the same buffer in two cases: the second one
+is read before it is written, like a reshape, or it is written and never read while the first one is read later, like a
+loop's carried value. A tile and its successor at the same address are also one buffer if the first one's last reader
+writes the successor, in the block that wrote the first. Tiles without addresses are planned, each as a separate buffer,
+and so is `memref.alloc` in a memory of PTO, the input of `pto-plan-memory`. `pto.reserve_buffer` is a reserved range of
+its memory or, without a base, a buffer that is always alive. Kernels run one after another.
+
 Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
 
@@ -49,16 +50,16 @@ _SOURCES = (
     (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
     (re.compile(r"pto\.tsel"), 3),
 )
-"""The number of tiles that each operation reads; further tiles among its `ins` are scratch."""
+"""The number of tiles that each operation reads; further tiles in its `ins` are scratch memory."""
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations that hide which tile is used afterwards, so that tiles as operands are refused."""
+"""Operations that hide which tile is used afterwards, so tiles are refused as their operands."""
 
 
 @dataclass
 class _Tile:
-    """A tile: its location, and the steps that write and read it; a negative address means that it has none yet."""
+    """A tile: its location, and the steps that write and read it; a negative address means that none is assigned."""
 
     name: str
     memory: str
@@ -73,7 +74,7 @@ class _Tile:
 
     @property
     def is_read_first(self) -> bool:
-        """True if the first use reads a value that was written under another name."""
+        """True if the first use reads a value that was written under the name of another tile."""
         return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
 
 
@@ -90,19 +91,19 @@ class _Step:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the tiles of all kernels; raises FormatError, and OptionError if dimensions are given."""
+    """Read the tiles of all kernels as a problem; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "kernels of PTO")
     kernels = _Kernels(options)
     return _import_kernels(kernels, _read_kernels(data, kernels), options)
 
 
 def last_dump(text: str) -> str:
-    """Return the text to read: all of it, or the text after the last heading of a dump."""
+    """Return the text after the last heading of a dump, or all of the text if there is no heading."""
     return _DUMP.split(text)[-1]
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Return, for each tile name, the name of the tile whose buffer it shares; raises FormatError."""
+    """Return, for each tile, the name of the tile whose buffer it shares; raises FormatError."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
     homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
@@ -110,17 +111,17 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Read the tiles and steps of all kernels into `kernels`; return the steps outside all blocks."""
+    """Add the tiles and steps of all kernels to `kernels`; return the steps outside all blocks."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
-    # The splitter starts a new statement at a name followed by `=`, which the head of a loop contains.
+    # Rewrite the head of loops, since the splitter starts a new statement at each name followed by `=`.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
-        raise FormatError("must have tiles, as pto.alloc_tile or memref.alloc, got none")
+        raise FormatError("must contain tiles (pto.alloc_tile or memref.alloc), got none")
     return body
 
 
 class _Kernels:
-    """Collects all tiles, and the steps of all blocks in order, from statements."""
+    """A collector of all tiles, and of the steps of all blocks in order, from statements."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.options, self.uses = options, Uses()
@@ -132,12 +133,12 @@ class _Kernels:
         self.blocks = 0
         self.loops: list[range] = []
         self.reserved: dict[str, list[tuple[int, int]]] = {}
-        """The base and the size of each reserved range, by memory."""
+        """The (base, size) pairs of the reserved ranges of each memory."""
         self.kept: list[_Tile] = []
-        """The reserved buffers without a base, which are always alive."""
+        """Reserved buffers without a base, which are always alive."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block and the tiles that it yields; `around` maps names from outside to tiles."""
+        """Return the steps of a block and the tiles that it yields; `around` maps outer names to tiles."""
         self.blocks += 1
         number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
         for statement in statements:
@@ -152,13 +153,13 @@ class _Kernels:
             elif op in ("pto.alloc_tile", "memref.alloc") and results:
                 names[results[0]] = self._add_tile(results[0], rest)
             elif op == "pto.reserve_buffer":
-                self._reserve(rest)
+                self._record_reservation(rest)
             elif statement.regions:
                 rows += self._region_steps(op, results, rest, statement.regions, names, number)
             elif op.endswith("yield"):
                 yielded = [names.get(each) for each in values]
             elif tiles and op in _CHOICES:
-                rule = f"must be used by PTO's operations on tiles alone, got {op}"
+                rule = f"must be used only by PTO's operations on tiles, got {op}"
                 raise FormatError(f"tile {excerpt(self.tiles[tiles[0]].name)}: {rule}")
             elif tiles and results and (_TILE.search(rest.rpartition(":")[2]) or op.startswith("memref.")):
                 names[results[0]] = tiles[0]
@@ -174,11 +175,9 @@ class _Kernels:
         address, tile, memref = _ADDRESS.search(rest), _TILE.search(rest), _MEMREF.search(rest)
         is_open = address is None
         if self.tiles and is_open != (self.tiles[0].address < 0):
-            raise FormatError(f"tile {excerpt(label)}: must have an address as other tiles have, or else none of them")
+            raise FormatError(f"tile {excerpt(label)}: must have an address if and only if the other tiles have one")
         if address is not None and address[1] not in self.constants:
-            raise FormatError(
-                f"tile {excerpt(label)}: must have a constant address, as behind the pass pto-plan-memory"
-            )
+            raise FormatError(f"tile {excerpt(label)}: must have a constant address, as after the pass pto-plan-memory")
         if memref is not None:
             shape, element, memory = memref.groups()
             sizes = shape.split("x")[:-1]
@@ -186,20 +185,20 @@ class _Kernels:
             loc, dtype, rows, columns, space, shape, of_shape = tile.groups()
             memory, element, sizes = loc or space, dtype or of_shape, [rows, columns] if loc else shape.split("x")[:-1]
         else:
-            rule = "must be a pto.tile_buf, or a memref of a pto.address_space, of a known shape"
+            rule = "must be a pto.tile_buf or a memref of a pto.address_space, with a known shape"
             raise FormatError(f"tile {excerpt(label)}: {rule}, got {excerpt(rest.strip())}")
         bits = HloType((), element).bits
         size = packed_bytes(f"tile {excerpt(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
-        # Each tile without an address gets its own negative number, so that no two seem to share bytes.
+        # Each tile without an address gets a different negative number, so that no two appear to share bytes.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
         self.tiles.append(_Tile(label, memory, at, size))
         return len(self.tiles) - 1
 
-    def _reserve(self, rest: str) -> None:
-        """Record a reserved range or buffer; raises FormatError if its memory or size is missing."""
+    def _record_reservation(self, rest: str) -> None:
+        """Record a reserved range or buffer; raises FormatError if its memory or its size is missing."""
         said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
         if missing := [word for word in ("size", "memory") if word not in said]:
-            raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {excerpt(rest.strip())}")
+            raise FormatError(f"pto.reserve_buffer: must state its {missing[0]}, got {excerpt(rest.strip())}")
         name = self.kernel + said.get("name", "reserved")
         self.count[name] += 1
         name += f"#{self.count[name]}" if self.count[name] > 1 else ""
@@ -209,7 +208,7 @@ class _Kernels:
             self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
     def _add_step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
-        """Add and return an operation; tiles in neither `ins` nor `outs` are written, and read if they had a value."""
+        """Add and return an operation; a tile in neither `ins` nor `outs` is written, and read if it had a value."""
         operands = {
             word: [each for each in _VALUE.findall(bracket_content(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
@@ -232,7 +231,7 @@ class _Kernels:
     def _region_steps(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
-        """Return the steps of an operation with regions; its results are the tiles that the regions yield."""
+        """Return the steps of an operation with regions; its results are the tiles that its regions yield."""
         if op == "func.func":
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""
@@ -246,7 +245,7 @@ class _Kernels:
         for k, name in enumerate(results):
             tiles = {row[k] for row in yields if k < len(row)} - {None}
             if len(tiles) > 1:
-                raise FormatError(f"{excerpt(name)}: must be one tile, got one of {len(tiles)} that {op} chooses")
+                raise FormatError(f"{excerpt(name)}: must be a single tile, got a choice between {len(tiles)} by {op}")
             names.update((name, tile) for tile in tiles if tile is not None)
         if op in _LOOPS or op == "scf.if":
             return [_Step(op, block, bodies=[*bodies, *([[]] if op == "scf.if" and len(bodies) == 1 else [])])]
@@ -254,9 +253,10 @@ class _Kernels:
 
 
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return, for each tile, the number of the tile whose buffer it shares; `loops` has the steps of each loop."""
+    """Return, for each tile, the number of the tile whose buffer it shares; `loops` contains the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
-    again: dict[tuple[str, int, int], list[int]] = {}  # by place, reads of values written under other names
+    # For each place, collect the reads of values that were written under other names.
+    again: dict[tuple[str, int, int], list[int]] = {}
     for tile in tiles:
         if tile.is_read_first:
             again.setdefault(tile.place, []).extend(tile.reads)
@@ -289,7 +289,7 @@ def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequenc
 def _is_overwritten_by_reader(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if a step that reads tile `source` overwrites it with tile k, and later steps do not read it."""
+    """Return True if a step that reads tile `source` overwrites it with tile k, and no later step reads it."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -299,7 +299,7 @@ def _is_overwritten_by_reader(
 
 
 def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> ImportedProblem:
-    """Return the imported problem of all kernels, with their own plan if all tiles have addresses."""
+    """Return the problem of all kernels, with their own plan if all tiles have addresses."""
     tiles, home = kernels.tiles, _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
@@ -343,6 +343,6 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
 
 
 def _add_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
-    """Return a pool with its reserved ranges merged, since kernels that run one after another may share them."""
+    """Return a pool with its reserved ranges merged, because kernels that run one after another may share them."""
     taken = merge_spans([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

@@ -1,4 +1,4 @@
-"""Writer of PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
+"""Writer of PTO kernels with a plan's addresses: a constant before each tile, and a base in each reserved buffer."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _NAME, _BASE, _AUTO = (
 
 
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
-    """Return the kernels with an address for each tile, and no other changes.
+    """Return the kernels with an address for each tile, and without other changes.
 
     Unused tiles get address 0. Raises FormatError for a file that is not PTO, and InvalidPlanError if the written
-    kernels, read again, do not contain the plan.
+    kernels, when read back, do not contain the plan.
     """
     if layout.model is None or not is_pto(layout.model):
-        raise FormatError("problem: must be kernels of PTO, a .pto file, for pto")
+        raise FormatError("problem: must be PTO kernels, a .pto file, for the target pto")
     if b"= pto.alloc_tile" not in layout.model:
-        raise FormatError("kernels: must have tiles (pto.alloc_tile) to be given addresses, got memref.alloc alone")
+        raise FormatError("kernels: must contain tiles (pto.alloc_tile) to place, got only memref.alloc")
     given = layout.model.decode(errors="surrogateescape")
     start = len(given) - len(last_dump(given))
     offset = {str(row.id).partition("/")[2]: row.offset for row in layout.buffers}
@@ -73,18 +73,18 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
                 said = f"{_AUTO.sub('auto = false', _BASE.sub('', said))}, base = {offset[label]}"
             parts.append(match[0].replace(match["said"], said))
     written = "".join([*parts, given[at:]]).encode(errors="surrogateescape")
-    _refuse_another_plan(written, layout, offset)
+    _verify_written_plan(written, layout, offset)
     return {"": written}
 
 
-def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
-    """Read the written kernels and verify their plan; raises InvalidPlanError if it differs."""
+def _verify_written_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
+    """Read the written kernels back and verify their plan; raises InvalidPlanError if it differs."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):
         why = "has no plan" if plan is None else broken[0].message
-        raise InvalidPlanError(f"kernels: must have the plan when they are read again, got one that {why}")
+        raise InvalidPlanError(f"kernels: must contain the plan when they are read back, got one that {why}")
     for row in plan.placements:
         name = str(row.id).partition("/")[2]
         if offset.get(name) != row.offset:
-            raise InvalidPlanError(f"kernels: must have {excerpt(name)} at {offset.get(name)}, got {row.offset}")
+            raise InvalidPlanError(f"kernels: must place {excerpt(name)} at {offset.get(name)}, got {row.offset}")

@@ -14,8 +14,8 @@ from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.model.rows import MAX_BYTES
 
 
-class _Line(NamedTuple):
-    """A linear form `factor * x + above`, where x is a size or its integer quotient by `divisor`."""
+class _LinearForm(NamedTuple):
+    """A linear form `factor * x + above`, where x is a size, or the integer quotient of a size and `divisor`."""
 
     size: str
     divisor: int
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
 class OpenSizes:
     """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from other sizes.
 
-    `named` maps the program's names to numbers; `asserted` are the comparisons that it asserts.
+    `named` maps names in the program to numbers; `asserted` contains the comparisons that the program asserts.
     """
 
     places: Sequence[str]
@@ -42,17 +42,17 @@ class OpenSizes:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def learn(self) -> None:
-        """Name the symbols after the program's named numbers, and derive their ranges from asserted comparisons."""
+        """Name the symbols after the program's named numbers, and derive their ranges from its assertions."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():
-            line = self._line(number.form) if isinstance(number, SymbolicNumber) else None
+            line = self._linear_form(number.form) if isinstance(number, SymbolicNumber) else None
             if line and line[2:] == (1, 0):
                 self._named.setdefault(line.size, (name, line.divisor))
         for kind, left, right in self.asserted:
             if not isinstance(left, SymbolicNumber):
                 continue
             form = minus(left.form, right.form if isinstance(right, SymbolicNumber) else {(): right} if right else {})
-            line, whole = self._line(form), self._line(left.form)
+            line, whole = self._linear_form(form), self._linear_form(left.form)
             if kind == "EQ" and whole and whole.size not in self._named and whole[1:] == (1, 1, 0):
                 self._following[whole.size] = minus(left.form, form)
             elif kind == "GE" and line and abs(line.factor) == 1:
@@ -66,7 +66,7 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Return the size at each position for given symbol values; raises OpenSizesError for missing ones."""
+        """Return the size of each open place for given symbol values; raises OpenSizesError for missing values."""
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]
@@ -76,18 +76,18 @@ class OpenSizes:
         symbol_sizes = {place: dims[name] * factor for place, (name, factor) in named.items()}
         return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
-    def _line(self, form: Polynomial) -> _Line | None:
-        """Return a polynomial as a linear form in one size or its quotient; None for other polynomials."""
+    def _linear_form(self, form: Polynomial) -> _LinearForm | None:
+        """Return a polynomial as a linear form in one size or its quotient; None if it is not of this form."""
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
             return None
         (name,), factor = terms[0]
         atom = self.numbers.space.atoms.get(name)
         if atom is None:
-            return _Line(name, 1, factor, form.get((), 0))
-        if not isinstance(atom, Floor) or (inner := self._line(atom.inner)) is None or inner[1:] != (1, 1, 0):
+            return _LinearForm(name, 1, factor, form.get((), 0))
+        if not isinstance(atom, Floor) or (inner := self._linear_form(atom.inner)) is None or inner[1:] != (1, 1, 0):
             return None
-        return _Line(inner.size, atom.divisor, factor, form.get((), 0))
+        return _LinearForm(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
         """Return the value of a polynomial at given sizes, which may be symbolic."""

@@ -1,4 +1,4 @@
-"""Parser of MLIR text into statements with their regions, and helpers for bracketed text."""
+"""Parser of MLIR text into statements with their regions, and helpers for text in brackets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# An unclosed string extends to the end, since retrying at each quote would take quadratic time.
+# An unclosed string extends to the end of the line, since retrying at each quote would take quadratic time.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(
@@ -21,7 +21,7 @@ _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"
 )
-"""The beginnings of statements; any other line continues the previous statement."""
+"""The start of a statement; any other line continues the previous statement."""
 _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
@@ -40,14 +40,14 @@ class Statement:
 
 
 class Statements:
-    """Splits text into statements, each of which ends at the next statement or at the brace of its block."""
+    """A splitter of text into statements, each of which ends at the next statement or at the brace of its block."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0
         self.at = 0
 
     def block(self, ending: str = "") -> list[Statement]:
-        """Return the statements up to the brace that closes the current block, or to the end of the text."""
+        """Return the statements up to the brace that closes the block or, without `ending`, to the end of the text."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
@@ -75,18 +75,18 @@ class Statements:
                 if token["close"]:
                     if token["close"] != ending:
                         line = text.count("\n", 0, token.start()) + 1
-                        raise FormatError(f"line {line}: must have an opening bracket for each, got {token[0]}")
+                        raise FormatError(f"line {line}: must open each bracket that it closes, got {token[0]}")
                     self.depth -= 1
                     return statements
         if ending:
-            raise FormatError("must close each brace that is open, got the end of the text", way=CUT_OFF)
+            raise FormatError("must close each open brace, got the end of the text", way=CUT_OFF)
         if block_text := "".join([*pieces, text[self.at :]]).strip():
             statements.append(Statement(block_text, start, regions))
         return statements
 
 
 def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
-    """Yield commas, colons, arrows and spaces outside brackets, up to an unmatched closing bracket."""
+    """Yield commas, colons, arrows and spaces outside brackets, up to the first unmatched closing bracket."""
     depth = 0
     for token in _MARK.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -107,7 +107,7 @@ def bracket_content(text: str, at: int) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Return the parts of a text between commas outside brackets."""
+    """Return the parts of a text that are separated by commas outside brackets, without surrounding spaces."""
     places = [-1, *(mark.start() for mark in marks_of(text) if mark[0] == ","), len(text)]
     parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
     return parts if parts != [""] else []

@@ -1,10 +1,10 @@
 """Reader of StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive in the order of operations.
 
-Calls are inlined, so that each call has separate buffers. Numbers that depend on sizes alone are computed before the
-program runs and are no buffers; neither are constants, which are stored separately. A reshape is a view. The state of a
+Calls are inlined, so each call gets separate buffers. Numbers that depend only on sizes are computed before the program
+runs and are not buffers; neither are constants, which are stored separately. A reshape is a view. The state of a
 `while` is stored in its results, and each iteration ends by copying the new state there; each branch of `case` and `if`
-writes the results. The sizes `?` of arguments are symbols, with names, ranges and equalities from JAX's assertions,
-else named like `arg0.1`. Buffers are aligned to 64 bytes.
+writes the results. The sizes `?` of arguments are symbols, with names, ranges and equalities from JAX's assertions;
+unnamed ones are called after their place, like `arg0.1`. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MOST_OPERATIONS, _DEEPEST = 200_000, 100
 _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 _IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
-"""Operators whose results depend on more than their operands."""
+"""Operators whose results depend on more than their operands, so that they are never folded."""
 _ELEMENTWISE = re.compile("(all_|collective_)?reduce|reduce_(scatter|window)|sort|scatter|select_and_scatter|map")
 """Operators whose regions compute single elements."""
 _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
@@ -69,7 +69,7 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "case": (1, None),
     "if": (1, None),
 }
-"""The required numbers of operands and results of operators; None means any number."""
+"""The required numbers of operands and results of operators; None allows any number."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
@@ -90,7 +90,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
 
-    _, results = draw_program(())  # the buffers of results are known only at the end
+    # Draw the program twice, because the buffers of its results are known only at its end.
+    _, results = draw_program(())
     program, _ = draw_program(results)
     once = constants_finding(
         program.computed,
@@ -102,12 +103,12 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols for the open sizes of a program's arguments, with their ranges; raises FormatError."""
+    """Return the symbols for open sizes of arguments, each with its range; raises FormatError."""
     return _open_sizes(module_of(data)).symbols
 
 
 def _unplanned_functions(module: HloModule) -> list[Finding]:
-    """Return a finding that lists functions with no plan, since the main function never calls them."""
+    """Return a finding that lists functions without a plan, because the main function never calls them."""
     others = module.unreached_functions
     if not others:
         return []
@@ -128,7 +129,7 @@ def _donations(main: HloFunction) -> list[Finding]:
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """A tensor: its sizes and type, its buffer, and its numbers if they are few integers.
+    """A tensor: its sizes and type, its buffer, and its numbers if they are a few integers.
 
     Constants, and numbers that are computed before the program runs, have no buffer.
     """
@@ -141,7 +142,7 @@ class _Value:
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
-    """Return the open sizes of the main function's arguments, with the assertions at its beginning."""
+    """Return the open sizes of the main function's arguments, with the assertions at the start of the function."""
     main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
@@ -166,26 +167,26 @@ def _open_sizes(module: HloModule) -> OpenSizes:
 
 
 def _single_number(value: _Value) -> Any:
-    """Return the number in a tensor of one known element; None for others."""
+    """Return the number in a tensor of one known element; None for other tensors."""
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
 def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
-    """Return the operands of an operation as values; raises FormatError for an undefined one."""
+    """Return the operands of an operation as values; raises FormatError for an undefined operand."""
     if unmade := [name for name in operation.operands if name not in scope]:
-        raise FormatError(f"{operation}: must use values that were made before it, got {excerpt(unmade[0])}")
+        raise FormatError(f"{operation}: must use only values defined before it, got {excerpt(unmade[0])}")
     return [scope[name] for name in operation.operands]
 
 
 def _paired_values(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
-    """Return names or values paired with values; raises FormatError if the lists differ in length."""
+    """Return the pairs of two lists; raises FormatError that names the operation if the lengths differ."""
     if len(names) != len(values):
-        raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
+        raise FormatError(f"{operation}: must pass {len(names)} values, got {len(values)}")
     return list(zip(names, values, strict=True))
 
 
 class _Program:
-    """Converts a program to operations, with calls inlined."""
+    """A converter of a program to operations, with calls inlined."""
 
     def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
@@ -194,19 +195,19 @@ class _Program:
         self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
-        """Convert the program for given argument sizes; return the names of its results' buffers."""
-        results = self._block(self.main.body, self.arguments(self.main, sizes))
+        """Convert the program for given sizes of arguments; return the names of its results' buffers."""
+        results = self._convert_block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flatten(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copy_value(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the main function's arguments and return them; `sizes` also has values of numeric arguments."""
+        """Declare the main function's arguments and return them; `sizes` also contains values of numeric arguments."""
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
             shape = tuple(sizes[f"{name[1:]}.{k}"] if size is None else size for k, size in rows)
             if kind.parts is not None and not all(part.is_static for part in kind.parts):
-                raise FormatError(f"{name}: must be tensors instead of a tuple where sizes are open")
+                raise FormatError(f"{name}: must be separate tensors, not a tuple, if sizes are open")
             value = self._declare(name[1:], shape, kind, "param")
             numbers = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
             scope[name] = replace(value, numbers=numbers)
@@ -223,7 +224,7 @@ class _Program:
             return self._add_while(operation, operands, scope)
         if kind in ("case", "if"):
             return self._add_branches(operation, operands[0], scope)
-        if kind in ("call", "composite") and not self._is_declared_only(operation):
+        if kind in ("call", "composite") and not self._calls_external_function(operation):
             return self._call_function(operation, operands)
         if kind == _ASSERTION:
             return []
@@ -235,10 +236,10 @@ class _Program:
             if kind == "get_dimension_size":
                 size = operands[0].shape[operation.numbers("dim", "dimension")[0]]
                 return [_Value((), types[0], numbers=np.array(size, object))]
-            numbers = constant(operation) if kind == "constant" else self._compute(operation, operands)
+            numbers = constant(operation) if kind == "constant" else self._known_result(operation, operands)
         except (LookupError, ValueError, TypeError):
             raise FormatError(
-                f"{operation}: must have numbers, and operands that fit its type and each other"
+                f"{operation}: must have numbers, and operands that match its type and each other"
             ) from None
         if kind == "constant" or self._is_constant(operation, operands):
             if kind != "constant":
@@ -246,8 +247,8 @@ class _Program:
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
         return self._draw_operation(operation, operands, numbers)
 
-    def _compute(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
-        """Return the result computed from known operands; None for unsupported operations."""
+    def _known_result(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
+        """Return the result computed from known operands; None if it is unknown or the operation unsupported."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
@@ -255,9 +256,9 @@ class _Program:
         return compute(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
-        """Return True for a value that depends on constants and sizes alone, which compilers fold.
+        """Return True for a value that depends only on constants and sizes, which compilers fold.
 
-        In a program without arguments all values would be constant, so only small ones are folded there.
+        In a program without arguments, all values would be constant, so only small ones are folded.
         """
         kinds = [*operation.types, *(value.kind for value in given)]
         is_plain = all(each.is_static and each.element != "token" for each in kinds)
@@ -272,9 +273,9 @@ class _Program:
             and not _ELEMENTWISE.fullmatch(operation.kind)
             and not operation.name.endswith("custom_call")
         ):
-            rule = "must not run operations of its own: how often, and on which device, is not known here"
+            rule = "must not contain operations, as it is unknown how often and on which device they run"
             raise FormatError(f"{operation}: {rule}")
-        shapes = self._shapes(operation, given)
+        shapes = self._result_shapes(operation, given)
         values = [
             self._declare(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
         ]
@@ -285,8 +286,8 @@ class _Program:
                 self.draft.operation(operation.kind, _buffer_names(given), _buffer_names(values))
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
-    def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the result shapes from the result types; for open sizes, from the rule of the operator."""
+    def _result_shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
+        """Return the result shapes given by the result types; if sizes are open, those given by the operator's rule."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -294,7 +295,7 @@ class _Program:
         rule = rule_of(operation.kind)
         if rule is None:
             raise FormatError(
-                f"{operation}: must be an operator whose results' sizes are known here, as some are open; export the"
+                f"{operation}: must be an operator with a rule for open result sizes; export the"
                 " program with these sizes fixed"
             )
         try:
@@ -303,29 +304,30 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        except (LookupError, ValueError, TypeError, StopIteration):  # operands are unknown, or do not match
+        # Unknown operands, and operands that do not match, make a rule fail.
+        except (LookupError, ValueError, TypeError, StopIteration):
             shapes = []
         if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
-            rule_broken = f"{operation}: must have sizes that follow from those of arguments"
+            rule_broken = f"{operation}: must have sizes that follow from the sizes of arguments"
             if self.unknown:
                 raise OpenSizesError(f"{rule_broken}, got {', '.join(self.unknown)} unknown", self.unknown)
             raise FormatError(
-                f"{rule_broken}, by one form for all values; narrower ranges or divisors of symbols may help"
+                f"{rule_broken}, by one formula for all values; narrower ranges or divisors of symbols may help"
             )
         return shapes
 
-    def _block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
+    def _convert_block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
         """Convert operations up to the return, and return its operands."""
         for operation in body:
             if operation.kind == "return":
                 return _operands(operation, scope)
             self.count += 1
             if self.count > _MOST_OPERATIONS:
-                raise FormatError(f"operations: must be at most {_MOST_OPERATIONS}, calls followed, got more")
+                raise FormatError(f"operations: must be at most {_MOST_OPERATIONS} with calls inlined, got more")
             scope.update(_paired_values(operation, operation.results, self.operation(operation, scope)))
         return []
 
-    def _is_declared_only(self, operation: HloOperation) -> bool:
+    def _calls_external_function(self, operation: HloOperation) -> bool:
         function = self.functions.get(operation.callee)
         return function is not None and not function.has_body
 
@@ -338,16 +340,16 @@ class _Program:
         if (quotient := compute_as_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
-        results = self._block(function.body, dict(_paired_values(operation, [*function.arguments], given)))
+        results = self._convert_block(function.body, dict(_paired_values(operation, [*function.arguments], given)))
         self.depth -= 1
         return results
 
     def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
-        """Add the branches of a `case` or `if`, each of which writes the results; return the results."""
+        """Add the branches of a `case` or `if`, each of which writes the results, and return the results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
-            results = self._block(region.body, dict(scope))
+            results = self._convert_block(region.body, dict(scope))
             targets = targets or [self._declare_like(each, "case", "chosen") for each in results]
             for source, target in _paired_values(operation, _flatten(results), _flatten(targets)):
                 if source.buffer:
@@ -359,7 +361,7 @@ class _Program:
         return targets
 
     def _add_while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
-        """Add a loop whose state is in its results, copied there at the end of each iteration; return the state."""
+        """Add a loop whose state is stored in its results, copied there after each iteration; return the state."""
         if len(operation.regions) != 2 or not operation.regions[1].body:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
@@ -372,11 +374,11 @@ class _Program:
             "while", _buffer_names(first for first, _ in carried), _buffer_names(each for _, each in carried)
         )
         self.draft.begin_block()
-        self._block(condition.body, scope | dict(_paired_values(operation, condition.arguments, state)))
-        results = self._block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
+        self._convert_block(condition.body, scope | dict(_paired_values(operation, condition.arguments, state)))
+        results = self._convert_block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
         both = _paired_values(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # A state value that another state value becomes must be copied before it is overwritten.
+        # If a state value becomes another state value, copy it before it is overwritten.
         moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
         self.draft.operation(
             "next", _buffer_names(source for source, _ in moves), _buffer_names(target for _, target in moves)
@@ -390,7 +392,7 @@ class _Program:
         return copy
 
     def _declare_like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare buffers for a value with the shape and type of another one."""
+        """Declare buffers with the shape and type of a value, and return them as a value."""
         if value.parts is None:
             return self._declare(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))

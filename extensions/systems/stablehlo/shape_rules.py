@@ -1,6 +1,6 @@
-"""Rules for the result shapes of StableHLO's operators, from operand shapes and known numbers.
+"""Rules for the result shapes of StableHLO's operators, from the shapes and the known numbers of operands.
 
-Integers from which sizes follow are computed before the program runs, as far as they are known.
+Integers that determine sizes are computed before the program runs, as far as they are known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memplan.planner.errors import FormatError
 
 
 class UnknownNumber:
-    """A number that is known only at run time: an unknown origin plus the known offset `above`."""
+    """A number known only at run time: an unknown origin plus the known offset `above`."""
 
     def __init__(self, base: object = None, above: int = 0) -> None:
         self.base, self.above = base or self, above
@@ -35,26 +35,26 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def difference(a: Any, b: Any) -> Any:
-    """Return the difference of two numbers; it is known if both have the same origin."""
+    """Return the difference of two numbers, which is known if both have the same origin."""
     if isinstance(b, UnknownNumber):
         return a.above - b.above if isinstance(a, UnknownNumber) and a.base is b.base else UnknownNumber()
     return a.plus(-b) if isinstance(a, UnknownNumber) else a - b
 
 
 def _quotient(a: int, b: int) -> int:
-    """Return a quotient rounded toward 0; raises ZeroDivisionError for a divisor that may be below 1."""
+    """Return a quotient rounded toward 0; raises ZeroDivisionError if the divisor may be less than 1."""
     if not b > 0:
         raise ZeroDivisionError
     return a // b if a >= 0 else -(-a // b)
 
 
 def _is_equal(a: int, b: int) -> bool:
-    """Return True if two numbers are equal; raises FormatError if that depends on the values of symbols."""
+    """Return True if two numbers are equal; raises FormatError if the answer depends on symbols."""
     return a == b or not (a < b or a > b)
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` by a condition; for an unknown condition, their common value or an unknown number."""
+    """Return `a` or `b` depending on a condition; if that is unknown, their common value or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
@@ -74,7 +74,7 @@ _OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
     "select": _choose,
     "convert": lambda a: a,
 }
-"""The operators that are computed even if some numbers are unknown."""
+"""The operators that can be computed even if some operands are unknown."""
 _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": _quotient,
@@ -88,7 +88,7 @@ _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "or": operator.or_,
 }
 _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
-"""The functions that JAX emits for quotients of sizes; they are evaluated directly instead of being inlined."""
+"""The functions that JAX emits for quotients of sizes; they are evaluated directly rather than inlined."""
 
 
 def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
@@ -113,14 +113,15 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
             return UnknownNumber()
         try:
             return function(*values)
-        except (FormatError, ZeroDivisionError):  # the result depends on symbols; it counts only if it is used
+        # The result depends on symbols, which matters only if the result is used.
+        except (FormatError, ZeroDivisionError):
             return UnknownNumber()
 
     return np.asarray(np.frompyfunc(apply_known, len(given), 1)(*given), object)
 
 
 def compute_as_jax(function: str, given: Sequence[Array | None]) -> Array | None:
-    """Return the quotient or remainder that a JAX function of that name computes; None for other functions."""
+    """Return the quotient or remainder that JAX's function `function` computes; None for other functions."""
     compute = _BY_JAX.get(function.rstrip("_0123456789"))
     numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
     if compute is None or len(numbers) < 2 or not all(isinstance(each, int) for each in numbers) or numbers[1] <= 0:
@@ -133,7 +134,7 @@ Sizes = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class KnownOperands:
-    """The shapes and the known integers of an operation's operands; unknown ones raise LookupError."""
+    """The shapes of an operation's operands and their known integers; unknown integers raise LookupError."""
 
     operation: HloOperation
     shapes: Sequence[Sizes]
@@ -151,7 +152,7 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _operand_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return result shapes equal to operand shapes: one for each result, or the first of the result's rank."""
+    """Return operand shapes as result shapes: one for each result, or the first shape of the result's rank."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -215,7 +216,7 @@ def _pad_shapes(given: KnownOperands) -> list[Sizes]:
 def _window_counts(
     sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]
 ) -> Sizes:
-    """Return the number of window positions on each axis; `rows` are strides, base dilations and window dilations."""
+    """Return the number of window positions per axis; `rows` are strides, base dilations and window dilations."""
     window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)
@@ -226,7 +227,8 @@ def _window_counts(
 
 def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
-    if given.operation.name.endswith("custom_call"):  # the last five operands are window, strides, dilations, pads
+    # The last five operands are window, strides, two dilations and pads.
+    if given.operation.name.endswith("custom_call"):
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:
         window, rows, pads = (
@@ -284,9 +286,9 @@ RULES: Mapping[str, Rule] = {
     "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
     **dict.fromkeys(_LIKE_OPERANDS, _operand_shapes),
 }
-"""Maps operators and custom call targets to rules; chlo's element-wise functions use `_operand_shapes`."""
+"""Maps operators and custom call targets to shape rules; chlo's element-wise functions use `_operand_shapes`."""
 
 
 def rule_of(kind: str) -> Rule | None:
-    """Return the shape rule of an operator or custom call target; None if there is none."""
+    """Return the shape rule of an operator or custom call target; None if it has no rule."""
     return RULES.get(kind, _operand_shapes if kind.startswith("chlo.") else None)

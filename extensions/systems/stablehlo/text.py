@@ -1,4 +1,4 @@
-"""Parser of StableHLO as printed by MLIR: functions, operations and regions, in pretty and generic form."""
+"""Parser of StableHLO text that MLIR prints, pretty or generic, into functions, operations and regions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
-_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # a name before a colon is an argument of a region
+# A name followed by a colon is an argument of a region, not an operand.
+_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
 _STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
@@ -42,14 +43,14 @@ _WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint"
 _GLOBAL = re.compile(r'"?(\w+\.global)\b')
 _DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
 _FEW = 64
-"""The most integers of a tensor whose values are tracked, since sizes may follow from them."""
+"""The maximum number of integers in a tensor whose values are tracked, since sizes may follow from them."""
 
 
 @dataclass(frozen=True)
 class HloType:
     """A type: a tensor's sizes (None if open) and element type, or the types of a tuple's elements.
 
-    A value that only orders operations, or is absent, has the element `token` and no bytes.
+    A value that only orders operations, or is absent, has the element type `token` and no bytes.
     """
 
     shape: tuple[int | None, ...]
@@ -58,7 +59,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The bits of an element, 8 for a bool; raises FormatError for an unknown type."""
+        """The number of bits of an element, 8 for a bool; raises FormatError for an unknown type."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -71,7 +72,7 @@ class HloType:
 
     @property
     def dtype(self) -> str:
-        """The common name of the element type, such as "float32"; raises FormatError."""
+        """The common name of the element type, such as "float32"; raises FormatError for an unknown type."""
         stored = _STORED.match(self.element)
         name = re.match("[a-z]+", stored[1] if stored else self.element)
         word = "complex" if self.element.startswith("complex") else _WORDS.get(name[0] if name else "", "uint")
@@ -79,7 +80,7 @@ class HloType:
 
     @property
     def is_static(self) -> bool:
-        """True if no size is open."""
+        """True if none of the sizes is open."""
         return None not in self.shape
 
     @property
@@ -89,7 +90,7 @@ class HloType:
 
     @property
     def has_few_numbers(self) -> bool:
-        """True for a tensor of a few integers, whose values are tracked since sizes may follow from them."""
+        """True for a tensor of a few integers, whose values are tracked because sizes may follow from them."""
         return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
 
 
@@ -103,7 +104,7 @@ class HloRegion:
 
 @dataclass
 class HloOperation:
-    """An operation: the names of operands and results, its attributes as text, and its regions."""
+    """An operation: its name, operands and results, its attributes as text, and its regions."""
 
     name: str
     line: int
@@ -118,15 +119,16 @@ class HloOperation:
 
     @property
     def kind(self) -> str:
-        """The operator, without a redundant dialect prefix; for a custom call, its target."""
-        if self.name.endswith(".constant"):  # StableHLO, arith and CHLO all have constants
+        """The operator without a redundant dialect prefix; for a custom call, its target."""
+        # Constants exist in StableHLO, arith and CHLO.
+        if self.name.endswith(".constant"):
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
         return name.removeprefix("stablehlo.").removeprefix("mhlo.").removeprefix("func.")
 
     @property
     def callee(self) -> str:
-        """The name of the called function, also of a composite or a custom call; empty if there is none."""
+        """The name of the called function, composite or custom call target; empty if the operation calls none."""
         match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
         return "" if match is None else match[1].strip('"')
 
@@ -143,13 +145,13 @@ class HloOperation:
             if match is not None:
                 return [int(each) for each in re.findall(r"-?\d+", match[1])]
         if default is None:
-            raise FormatError(f"{self}: must have {names[0]}")
+            raise FormatError(f"{self}: must have the attribute {names[0]}")
         return default
 
 
 @dataclass
 class HloFunction:
-    """A function of a file; it is parsed on first use, since files contain functions that are never called."""
+    """A function of a file; it is parsed on first use, because files contain functions that are never called."""
 
     statement: Statement
     lines: list[int]
@@ -172,12 +174,12 @@ class HloFunction:
 
     @cached_property
     def body(self) -> list[HloOperation]:
-        """The operations of the function; empty if it is only declared. Raises FormatError."""
+        """The operations of the function; empty if the function is only declared. Raises FormatError."""
         return _parse_region(self.statement.regions[0], self.lines).body if self.has_body else []
 
     @cached_property
     def arguments(self) -> dict[str, HloType]:
-        """The types of the arguments by name; raises FormatError."""
+        """The type of each argument, keyed by name; raises FormatError."""
         types = {}
         for row in self._argument_texts:
             head = _ARGUMENT.match(row)
@@ -189,7 +191,7 @@ class HloFunction:
 
     @property
     def named_sizes(self) -> dict[str, str]:
-        """The names that JAX gives to arguments that are sizes, by argument."""
+        """The names that JAX gives to those arguments that are sizes, keyed by argument."""
         rows = (
             (_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._argument_texts
         )
@@ -197,7 +199,7 @@ class HloFunction:
 
     @property
     def donations(self) -> dict[str, str]:
-        """The attribute by which each donated argument passes its bytes to a result, by argument."""
+        """The attribute that donates each donated argument's bytes to a result, keyed by argument."""
         rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._argument_texts)
         return {head[1]: match[0] for head, match in rows if head and match}
 
@@ -214,7 +216,7 @@ class HloFunction:
 
 @dataclass
 class HloModule:
-    """The functions of a file by name, and the name of its first module."""
+    """The functions of a file, keyed by name, and the name of its first module."""
 
     functions: dict[str, HloFunction]
     name: str | None = None
@@ -227,7 +229,7 @@ class HloModule:
 
     @property
     def unreached_functions(self) -> list[str]:
-        """The names of functions with a body that the main function never reaches by calls."""
+        """The names of functions with a body that no chain of calls from the main function reaches."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
@@ -240,7 +242,8 @@ class HloModule:
 def module_of(data: bytes) -> HloModule:
     """Return the first module of a file with its functions; raises FormatError."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
-    text = text.partition("\n{-#")[0]  # the resources of large constants, at the end of a file
+    # Cut off the resources of large constants at the end of the file.
+    text = text.partition("\n{-#")[0]
     aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
     text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
     lines = [newline.start() for newline in re.finditer("\n", text)]
@@ -260,10 +263,10 @@ def module_of(data: bytes) -> HloModule:
                 module.functions.setdefault(function.name, function)
             elif (head := _GLOBAL.match(each.text)) is not None:
                 line = bisect(lines, each.at) + 1
-                raise FormatError(f"line {line} ({head[1]}): globals are not read: make them arguments of the function")
+                raise FormatError(f"line {line} ({head[1]}): must not be a global: make it an argument of the function")
     if not any(each.has_body for each in module.functions.values()):
-        got = "functions that are declared and have no body" if module.functions else "none"
-        raise FormatError(f"must have a function (func.func), as jax.export's mlir_module() prints it, got {got}")
+        got = "functions without bodies" if module.functions else "none"
+        raise FormatError(f"must contain a function (func.func), as printed by jax.export's mlir_module(), got {got}")
     return module
 
 
@@ -280,21 +283,22 @@ def _parse_type(text: str) -> HloType | None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
     element, *encoding = split(match[2]) or [""]
     shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
-    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is sized for the largest value
+    # A bounded dimension occupies memory for its maximum size.
+    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:
         most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
         shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
     return HloType(tuple(shape), element)
 
 
 def _parse_region(statements: list[Statement], lines: list[int]) -> HloRegion:
-    """Return the region of some statements; raises FormatError if it has several blocks."""
+    """Return the region made of some statements; raises FormatError if it has several blocks."""
     arguments = list[str]()
     if statements and statements[0].text.startswith("^"):
         arguments = _ARGUMENT_NAME.findall(statements[0].text)
         statements = statements[1:]
     if another := next((each for each in statements if each.text.startswith("^")), None):
-        line, way = bisect(lines, another.at) + 1, "print the program before it is lowered to them"
-        raise FormatError(f"line {line}: blocks with branches between them (cf.br) are not read: {way}")
+        line, way = bisect(lines, another.at) + 1, "print the program before it is lowered to branches"
+        raise FormatError(f"line {line}: must not have branches between blocks (cf.br): {way}")
     return HloRegion(arguments, [_parse_operation(each, lines) for each in statements])
 
 
@@ -313,7 +317,8 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_parse_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
-    if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs (%argument = %operand)
+    # The text contains pairs (%argument = %operand).
+    if name.endswith(".while") and regions and not regions[0].arguments:
         for region in regions:
             region.arguments = operands[::2]
         operands = operands[1::2]
@@ -324,7 +329,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 
 def _result_types(text: str) -> list[HloType]:
-    """Return the result types of a signature; without an arrow, all its types."""
+    """Return the result types of a signature; a signature without an arrow lists only these."""
     arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split(bracket_content(text, 0) if text.startswith("(") else text)
@@ -340,7 +345,7 @@ def _called_functions(body: list[HloOperation]) -> Iterator[str]:
 
 
 def constant(operation: HloOperation) -> Array | None:
-    """Return the integers of a small constant; None for other constants."""
+    """Return the integers of a constant with few elements; None for other constants."""
     kind = operation.types[0]
     match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
     if not kind.has_few_numbers or match is None:

@@ -21,6 +21,6 @@ def _answer_validators() -> dict[str, jsonschema_rs.Validator]:
 
 
 def unlike_schema(name: str, answer: bytes) -> str | None:
-    """Return the place and the reason if a JSON answer to the question `name` violates its schema; else None."""
+    """Return where and why a JSON answer to the question `name` violates its schema; None if it conforms."""
     wrong = next(_answer_validators()[name].iter_errors(json.loads(answer)), None)
     return None if wrong is None else f"{'.'.join(map(str, wrong.instance_path))}: {wrong.message[:500]}"

@@ -1,4 +1,4 @@
-"""A file with cached answers to the questions about it, and live peaks that are counted independently."""
+"""A file with cached answers to questions about it, and live peaks that are computed independently."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 
 def live_peak(problem: Problem) -> int:
-    """Return the most bytes alive at once in a problem; an alias extends the lifetime of its root and adds no bytes."""
+    """Return the peak of live bytes in a problem; an alias extends the lifetime of its root without adding bytes."""
     size = {row.id: row.size for row in problem.buffers}
     root = {row.id: row.id if row.alias_of is None else row.alias_of for row in problem.buffers}
     events: dict[int | str, list[tuple[int, int]]] = {}
@@ -47,7 +47,7 @@ def live_peak(problem: Problem) -> int:
 
 
 def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the most bytes alive in an order of operations, with inputs from the start, and with workspaces."""
+    """Return the live peak of an order of operations, with inputs alive from the start, and with workspaces."""
     size = [0 if t in set(graph.resident) else bytes_ for t, bytes_ in enumerate(graph.size)]
     made = {t for row in graph.ops for t in row.outputs}
     first = dict.fromkeys([t for t in range(len(size)) if t not in made or t in graph.given], -1)
@@ -64,7 +64,7 @@ def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
 
 @dataclass
 class AskedFile:
-    """A file, its reading options, and cached answers about it; `tally` counts events by name."""
+    """A file, the options to read it, and cached answers about it; `tally` counts events by name."""
 
     data: bytes
     name: str
@@ -73,7 +73,7 @@ class AskedFile:
     refused: dict[str, str] = field(default_factory=dict)
 
     def ask(self, what: str, question: Callable[[], A]) -> A | None:
-        """Return the answer of a question, or None if it refuses the file, which is counted and recorded."""
+        """Return the answer to a question; if the question refuses the file, record and count this and return None."""
         try:
             return question()
         except InputError as error:
@@ -101,18 +101,18 @@ class AskedFile:
 
     @property
     def is_plain(self) -> bool:
-        """Return True if the problem has one pool, and each buffer has its own bytes while it is alive."""
+        """Return True if the problem has one pool, and no two live buffers may share bytes."""
         problem = self.imported_file.problem
         are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
         return len(problem.pools) == 1 and not are_tied
 
     @property
     def is_flat(self) -> bool:
-        """Return True if no operation has regions, so that inputs and outputs live as the graph states."""
+        """Return True if no operation has regions, so that inputs and outputs live exactly as the graph states."""
         return self.graph is None or not any(row.regions for row in self.graph.ops)
 
     def is_as_said(self, found: int, said: int) -> bool:
-        """Return True if a counted peak equals the stated one, or is below it if operations have regions."""
+        """Return True if a computed peak equals the stated one, or is at most that if operations have regions."""
         return found == said if self.is_flat else found <= said
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Writers of random models as files of the formats that contain operations."""
+"""Writers of random models as files of each format that contains operations."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def draw_file(seed: int) -> tuple[str, bytes, int]:
-    """Return the name, the bytes and the live peak of a random model; the seed selects the format in rotation."""
+    """Return the name, the bytes and the live peak of a random model; the formats rotate with the seed."""
     name = list(FORMATS)[seed % len(FORMATS)]
     how = FORMATS[name]
     model = draw(seed, how)

@@ -1,7 +1,7 @@
 """Small random models, and the bytes that each needs; `drawn_files` writes them as files.
 
-The live peak is counted here from the steps alone, by the documented rules of the readers: a view shares its source's
-bytes, unless both belong to the caller; inputs are alive before the first step, results after the last one; a choice
+The live peak is computed here only from the steps, by the documented rules of the readers. A view shares its source's
+bytes, unless both belong to the caller. Inputs are alive before the first step, results after the last one. A choice
 reads its condition first, and each branch writes the result.
 """
 
@@ -19,7 +19,7 @@ CHOICE, VIEW, OVER = "choice", "view", "over"
 
 @dataclass(frozen=True)
 class Step:
-    """An operation on numbered tensors; a choice between two `branches` has their steps."""
+    """An operation on numbered tensors; `branches` are the steps of each branch if it is a choice."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -43,9 +43,9 @@ class DrawnModel:
 class Format:
     """A format: its file suffix, its writer, its kinds of operations, and the properties of its tensors.
 
-    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. With `copies_callers`,
-    results that are views of an input are copies. With `keeps_unread`, unread tensors are results. With `reads_shapes`,
-    an operation that needs only a shape reads the tensor; otherwise shapes are known in advance.
+    An element has `item` bytes, a condition one byte; sizes are rounded up to multiples of `alignment`. With
+    `copies_callers`, results that are views of an input are copies. With `keeps_unread`, unread tensors are results.
+    With `reads_shapes`, an operation that needs only a shape reads the tensor; otherwise, shapes are known in advance.
     """
 
     suffix: str
@@ -71,7 +71,7 @@ def draw(seed: int, how: Format) -> DrawnModel:
 
 
 def live_peak(model: DrawnModel, how: Format) -> int:
-    """Return the most bytes alive at once, over all combinations of branches."""
+    """Return the peak of live bytes, as the maximum over all combinations of branches."""
     home, copies = homes(model, how)
     choices = [step for step in model.steps if step.kind == CHOICE]
     return max(
@@ -81,7 +81,7 @@ def live_peak(model: DrawnModel, how: Format) -> int:
 
 
 def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
-    """Return the tensor whose bytes each tensor uses, and the results of views that are copies instead."""
+    """Return the tensor whose bytes each tensor uses, and the results of views that are stored as copies."""
     home = {t: t for t in range(len(model.shapes))}
     is_callers = {t: t in model.given or t in model.results for t in home}
     copies: set[int] = set()
@@ -162,7 +162,7 @@ class _Draft:
         self.steps.append(Step(kind, tuple(inputs), made))
 
     def step(self, kind: str) -> None:
-        """Add a step of a kind, or an element-wise one if the kind is impossible here."""
+        """Add a step of the given kind, or an element-wise step if that kind is impossible for the drawn tensor."""
         x = self.rng.choice(self.live)
         rows, columns = shape = self.shapes[x]
         if kind == "add":
@@ -208,7 +208,8 @@ class _Draft:
         self.steps.append(Step(CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
 
     def model(self) -> DrawnModel:
-        if self.how.keeps_unread:  # ggml's files have no unread inputs
+        # A graph of ggml contains no unread inputs, so add a reader for each.
+        if self.how.keeps_unread:
             for t in set(self.given).difference(*(step.inputs for step in self.steps)):
                 self.add("relu", (t,), self.shapes[t])
         read = {t for step in self.steps for row in (step, *sum(step.branches, ())) for t in row.inputs}

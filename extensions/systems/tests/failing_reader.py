@@ -1,4 +1,4 @@
-"""A model reader for tests that fails on unforeseen input in the way that the first bytes of the file name."""
+"""A model reader for tests that fails in the way that the first word of the file names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Invariants between the answers to all questions about one file, of any format.
 
-Live bytes are counted independently: for the problem, for the graph of operations, and for files that were written and
-read again. A question that refuses a file with a message gives no answer; refusals are counted.
+Live bytes are computed independently: for the problem, for the graph of operations, and for files that are written and
+read back. If a question refuses a file with a message, there is no answer to compare; refusals are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def violations(
     live: int | None = None,
     tally: Counter[str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each broken invariant; `live` is the file's live peak by an independent count."""
+    """Return a sentence for each broken invariant; `live` is the file's live peak by an independent computation."""
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
@@ -69,7 +69,7 @@ def violations(
 
 
 def _reading_faults(file: AskedFile) -> Iterator[str]:
-    """Yield a sentence for each question with other findings, and for roles that contradict the program."""
+    """Yield a sentence for each question that omits findings, and for each role that contradicts the program."""
     own = {(each.rule, each.message) for each in file.imported_file.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
@@ -154,7 +154,7 @@ def _order_file_faults(file: AskedFile, ordered: OperationGraph, found: OrderAns
 
 
 def _best_order_faults(file: AskedFile) -> Iterator[str]:
-    """Yield a sentence if `plan --order best` contradicts the least peak of `order`."""
+    """Yield a sentence for each contradiction between `plan --order best` and the least peak of `order`."""
     found = file.order_answer
     if found is None or not file.is_plain:
         return
@@ -195,7 +195,8 @@ def _explain_faults(file: AskedFile) -> Iterator[str]:
         return
     options = ExplainOptions(time_limit_s=SECONDS, deterministic=True)
     within = explain(file.imported_file.problem.with_capacity(peak), options=options)
-    if within.status == "unknown":  # explain has less time for its plan than plan has
+    # The question explain gives its plan less time than the question plan does.
+    if within.status == "unknown":
         file.tally["explain out of time"] += 1
     elif within.status != "fits":
         yield f"explain: {within.status} in {peak} bytes, which plan takes"
@@ -294,7 +295,7 @@ def _convert_faults(file: AskedFile) -> Iterator[str]:
 
 
 def _plan_file_faults(file: AskedFile) -> Iterator[str]:
-    """Yield a sentence if a plan written into the model differs from the plan read from it."""
+    """Yield a sentence if a plan written into the model differs from the plan read back from it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
     if target is None or not file.is_plain or file.plan.peak is None:

@@ -1,4 +1,4 @@
-"""Files of other systems by name: dumps of the systems' own programs, and small files written here in their formats."""
+"""Files of other systems by name: dumps by the systems' programs, and small handwritten files in their formats."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def models() -> Iterator[tuple[str, bytes]]:
-    """Yield the unique name and the bytes of further files with operations, used by the project's other tests."""
-    from memplan.extensions.models.tests import onnx_models  # needs the extra onnx
+    """Yield the unique name and the bytes of further files with operations, which other tests of the project use."""
+    # The module needs the extra onnx.
+    from memplan.extensions.models.tests import onnx_models
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
@@ -74,7 +75,7 @@ def _packs() -> Iterator[tuple[str, bytes]]:
 
 
 def relax(*lines: str, imports: str = "# from tvm.script import relax as R") -> bytes:
-    """Return the source of a Relax module with one function, whose body consists of `lines`."""
+    """Return the source of a Relax module with one function whose body consists of `lines`."""
     head = f"{imports}\n@I.ir_module\nclass Module:\n    @R.function\n"
     body = "".join(f"        {line}\n" for line in lines)
     return f'{head}    def main(x: R.Tensor((4, "n"), dtype="float32")):\n{body}'.encode()

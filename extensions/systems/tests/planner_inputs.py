@@ -1,4 +1,4 @@
-"""Random inputs for planners of other systems, and hashes of their answers."""
+"""Random inputs for planners of other systems, and hashes of the planners' answers."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def planner_input(seed: int) -> list[Row]:
 
 
 def digest(answers: Iterable[Sequence[int]]) -> str:
-    """Return a hash of the offsets that a planner gave for several inputs."""
+    """Return a hash of the offsets that a planner returned for several inputs."""
     return hashlib.sha256("\n".join(" ".join(map(str, row)) for row in answers).encode()).hexdigest()[:16]

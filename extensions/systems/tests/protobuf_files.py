@@ -1,4 +1,4 @@
-"""A writer of protocol buffers for tests, which shares no code with the reader."""
+"""A writer of protocol buffers for tests, independent of the reader's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Content = int | str | bytes
 
 
 def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
-    """Return a message; a list is a repeated field, and bytes are a nested message."""
+    """Return a message; a list is written as a repeated field, and bytes as a nested message."""
     return b"".join(
         field(number, value)
         for number, values in fields.items()

@@ -1,4 +1,4 @@
-"""Helpers that stop a question at its n-th check for an end, by cancellation or by deadline."""
+"""Helpers that stop a question at its n-th check whether to stop, by cancellation or by deadline."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from memplan.questions.question.wire import read_body_options, read_question
 from memplan.solvers.search.control import Deadline, ignore_report
 
 LATER = 1e6
-"""The seconds subtracted from the remaining time to expire every deadline."""
+"""The seconds subtracted from the remaining time, so that every deadline expires."""
 
 
 @dataclass
 class Asks:
-    """Counts the checks of a call whether it should end, and ends it after check number `last`."""
+    """A counter of a call's checks whether to stop; it stops the call after check number `last`."""
 
     last: float = inf
     count: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_over(self) -> bool:
-        """Count a check; return True after the last one."""
+        """Count a check; return True for all checks after the last one."""
         with self.lock:
             self.count += 1
         return self.count > self.last
 
 
 class CancelledAt(threading.Event):
-    """An event that is set once the n-th check was made."""
+    """An event that counts as set after the n-th check."""
 
     def __init__(self, asks: Asks) -> None:
         super().__init__()
         self.asks = asks
 
     def is_set(self) -> bool:
-        """Count a check; return True after the last one, or if the event was set."""
+        """Count a check; return True for all checks after the last one, or if the event was set."""
         return super().is_set() or self.asks.is_over()
 
 
@@ -52,7 +52,7 @@ class CancelledAt(threading.Event):
 def clock_of(asks: Asks) -> Iterator[None]:
     """Expire all deadlines after the n-th check.
 
-    Deadlines derived from the remaining time are then in the past as well, also those of a search's own clock.
+    Deadlines derived from the remaining time, such as those of a search, are then in the past, too.
     """
 
     def remaining_s(deadline: Deadline) -> float:
@@ -70,10 +70,10 @@ def stop_question(
     by_clock: bool,
     take: Callable[[Any], object] = ignore_report,
 ) -> str:
-    """Answer a question with a body, stop it after the n-th check, and return the kind of its result as a text.
+    """Answer a question for a request body, stop it after the n-th check, and return the kind of its result as a text.
 
     All answers and intermediate answers are verified and validated against the schema; faults of memplan are raised.
-    `take` is called with the answer.
+    `take` is called with the final answer.
     """
     notes = list[Any]()
     running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)

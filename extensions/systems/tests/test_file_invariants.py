@@ -1,4 +1,4 @@
-"""Answers to all questions about one file agree, for files of every format and for random models."""
+"""Answers to all questions about one file agree with each other, for files of every format and for random models."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ def test_findings_of_a_reader_are_reported_once_for_graphs_of_operations() -> No
     data = FILES["loop.onnx"]
     reader = Reader()
     reader.problem(data, "loop.onnx")
-    read_graph(reader, data, "loop.onnx")  # finds the same again, which must not be listed twice
+    # Reading the graph yields the same findings again, which must not be listed twice.
+    read_graph(reader, data, "loop.onnx")
     assert [each.rule for each in reader.warnings] == ["view-apart"]
 
 
-def test_reading_operations_in_several_memories_warns_that_they_count_as_one() -> None:
+def test_a_warning_states_that_a_graph_of_operations_counts_several_memories_as_one() -> None:
     reader = Reader()
     read_graph(reader, FILES["llama_block_two_memories.json"], "graph.json")
     assert [each.rule for each in reader.warnings] == ["one-memory"]
@@ -73,7 +74,7 @@ def test_reading_operations_in_several_memories_warns_that_they_count_as_one() -
 @pytest.mark.parametrize(
     "name", ["drawn5.json", "drawn3.relax", "hand.mlir", "litert-8889.txt", "pytorch-187678.py.txt"]
 )
-def test_a_file_that_is_cut_off_is_refused(name: str) -> None:
+def test_a_truncated_file_is_refused(name: str) -> None:
     if name.startswith("pytorch"):
         data = (foreign_files.MODELS.parent / "dumps" / "wrong" / name).read_bytes()
     else:

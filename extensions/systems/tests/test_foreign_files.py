@@ -1,4 +1,4 @@
-"""Files of other systems: buffers, own peak and validity of the plan of each, or the message that refuses it."""
+"""Files of other systems: each is read with the expected buffers, own peak and verdict, or refused with its message."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
     "snapshot.json": (3, 1536, True),
     "snapshot.pickle": (3, 1536, True),
 }
-"""For each readable file: the number of buffers, the peak of the plan inside, and True if that plan is valid."""
+"""The number of buffers, the peak of the plan inside, and whether that plan is valid, for each readable file."""
 REFUSED = {
-    "without_lifetimes.xla.txt": "must be XLA's text of the buffer assignment and that of the live ranges,",
+    "without_lifetimes.xla.txt": "must be XLA's texts of the buffer assignment and the live ranges,",
     "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
     "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: dims=b=1',
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
@@ -78,10 +78,10 @@ REFUSED = {
     "two_functions.relax": "must have a function main, or only one function, with @R.function (keep the",
     "loops.relax": "must have a function with @R.function, got only loops",
     "broken.relax": "must be TVMScript: ",
-    "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
-    "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
+    "snapshot_without_history.pickle": "device_traces: must have events: start recording the memory history before",
+    "snapshot_that_runs.pickle": 'must contain plain values only, got an object of "builtins.print"',
 }
-"""The beginning of the message for each refused file; the tests of each reader have further ones."""
+"""The start of the message for each refused file; the tests of each reader contain further messages."""
 FILES = dict(files())
 
 
@@ -99,7 +99,8 @@ def test_every_file_has_an_expected_result() -> None:
 def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     problem, found = read(name, FILES[name])
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
-    with suppress(FormatError):  # raised if the file contains no plan
+    # The error means that the file contains no plan.
+    with suppress(FormatError):
         plan = found.plan(FILES[name], name, problem)
         problem = found.settle_inputs({"problem": problem})["problem"]
         is_valid = verify(problem, plan) == ()

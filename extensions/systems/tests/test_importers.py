@@ -1,4 +1,4 @@
-"""Properties of all readers: recognition of files, and the handling of broken, hostile and unusual bytes."""
+"""Properties of all readers: how files are recognized, and how broken, hostile and unusual bytes are handled."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("later", [b"", b" later"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_failing_reader_reports_if_the_file_or_memplan_is_at_fault(
+def test_the_error_of_a_failing_reader_states_if_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
@@ -148,7 +148,7 @@ def test_a_huge_number_in_relax_is_refused() -> None:
         read_problem(data, "x.relax")
 
 
-def test_too_many_pools_times_buffers_are_refused_before_columns_are_allocated() -> None:
+def test_a_too_large_product_of_pools_and_buffers_is_refused_before_columns_are_allocated() -> None:
     count = int(MOST_CELLS**0.5) + 1
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(count)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": f"p{k}"} for k in range(count)]})
@@ -184,7 +184,7 @@ def test_nested_tuples_in_xla_modules_are_limited_before_they_are_expanded() -> 
         read_module(data, ModelOptions())
 
 
-def test_xla_traces_without_events_are_no_pools() -> None:
+def test_xla_traces_without_events_get_no_pools() -> None:
     traces = field(4, message({1: message({1: 0, 2: 3})}))
     data = field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces)
     problem, _ = read_problem(data, "x.hlo.pb")

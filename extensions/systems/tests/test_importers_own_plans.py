@@ -1,4 +1,4 @@
-"""Own plans in files of other systems: they are read and valid, and the names in their models are read."""
+"""Plans inside files of other systems are read and valid, and the names in the files' models are read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def peak_of(found: ImportedProblem) -> int:
         "dumps/zfnet512.iree.txt",
     ],
 )
-def test_plans_in_files_are_valid_and_have_the_stated_peaks(name: str) -> None:
+def test_plans_inside_files_are_valid_and_have_the_stated_peaks(name: str) -> None:
     found = read_model((TESTS / name).read_bytes(), name)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
@@ -134,7 +134,7 @@ GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 
 
 def graphs(file: str) -> Iterator[bytes]:
-    """Yield each graph in a file of ggml; a file has one for each size."""
+    """Yield each graph in a ggml file, which contains one graph for each size."""
     start, *parts = Path(file).read_bytes().split(b'{"format"')
     yield from (start + b'{"format"' + part for part in parts)
 
@@ -153,14 +153,14 @@ def test_ggmls_own_plans_at_several_sizes_are_valid() -> None:
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
-def test_names_of_a_model_have_its_operations_as_steps_and_loops_as_spans() -> None:
+def test_names_of_a_model_contain_its_operations_as_steps_and_its_loops_as_spans() -> None:
     path = MODELS / "loop.tflite"
     names = names_in(path.read_bytes(), path.name, read_problem(path))
     assert [step.name for step in names.steps][:4] == ["copy", "copy", "SUM", "LESS"]
     assert [(span.kind, span.start < span.end) for span in names.spans] == [("loop", True)]
 
 
-def test_names_of_a_model_have_types_roles_and_operations_of_buffers() -> None:
+def test_names_of_a_model_contain_types_roles_and_operations_of_buffers() -> None:
     path = MODELS / "recorded" / "kws_dscnn_int8.tflite"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
@@ -175,7 +175,7 @@ def test_a_problem_file_has_no_names_of_steps() -> None:
     assert names_in(data, "problem.json", read_problem(data)).steps == ()
 
 
-def test_names_of_an_application_have_models_as_spans_and_the_model_of_each_buffer() -> None:
+def test_names_of_an_application_contain_models_as_spans_and_the_model_of_each_buffer() -> None:
     path = Path(__file__).parents[3] / "examples" / "application.json"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)

@@ -1,4 +1,4 @@
-"""Integrations with other runtimes: wrong plans in their printed output, and edits of their sources."""
+"""Integrations with other runtimes: wrong plans in their printed output are reported, and their sources are edited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_verify_reports_a_wrong_plan_in_the_output_of_a_system(name: str, capsys
 
 
 @pytest.mark.parametrize("runtime", edit.EDITS)
-def test_a_runtime_is_edited_once_and_only_where_all_anchors_are_found(
+def test_a_runtime_is_edited_once_and_only_if_all_anchors_are_found(
     runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts: dict[Path, str] = {}

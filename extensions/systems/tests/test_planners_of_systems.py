@@ -1,4 +1,4 @@
-"""Reimplemented planners of other systems: their offsets equal those of the originals."""
+"""Reimplemented planners of other systems: their offsets equal those of the original planners."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memplan.solvers.portfolio.solve import solve
 @pytest.mark.parametrize(
     ("planner", "rows", "expected"),
     [
-        # The last buffer is placed in the gap of 2 bytes at offset 7, not in the lower gap of 4 bytes.
+        # The last buffer is placed in the smallest gap, 2 bytes at offset 7, although a gap of 4 bytes is lower.
         ("mlir-best-fit", [(4, 0, 1), (3, 0, 9), (2, 0, 1), (3, 0, 9), (2, 1, 2)], [0, 4, 7, 9, 7]),
-        # The last buffer is placed above all live buffers, below the end of a dead one.
+        # The last buffer is placed directly above all live buffers, below the end of a dead buffer.
         ("mlir-best-fit", [(4, 0, 9), (4, 0, 1), (3, 1, 2), (2, 1, 2)], [0, 4, 4, 7]),
-        # Buffers are placed by start, so that a large buffer that starts last is placed on top.
+        # Buffers are placed by start time, so a large buffer that starts last is placed on top.
         ("mlir-best-fit", [(2, 0, 2), (2, 1, 3), (8, 2, 4)], [0, 2, 4]),
         ("onnxruntime-memory-pattern", [(1, 0, 2), (300, 0, 1), (200, 1, 2)], [0, 256, 256]),
     ],
@@ -35,11 +35,11 @@ def test_planners_by_start_place_each_buffer_in_the_smallest_gap(
 
 
 RECORDED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("runtime_planners.json").read_text())
-"""Maps a planner and a number of inputs to the hash of the original's offsets for that many inputs."""
+"""Maps a planner and a number of inputs to the hash of the original planner's offsets for these inputs."""
 
 
 def problem(rows: list[Row]) -> Problem:
-    """Return the problem of some buffers; every third is named as the gradient of a weight, for nntrainer."""
+    """Return the problem of some buffers; every third one is named like a gradient of a weight, for nntrainer."""
     names = [f"b{k}:grad" if k % 3 == 0 else f"b{k}" for k in range(len(rows))]
     return Problem.model_validate(
         {"buffers": [{"id": n, "size": s, "start": a, "end": b} for n, (s, a, b) in zip(names, rows, strict=True)]}

@@ -1,4 +1,4 @@
-"""Shadow execution of plans for imported models, an independent check of the readers' lifetimes."""
+"""Shadow execution of plans for imported models, which checks the readers' lifetimes independently."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ TELL_OPERATIONS = (
 )
 """The readers that return operations as well as lifetimes."""
 BEHIND_A_MODEL = ("onnxruntime-plan",)
-"""Formats that can be read only together with their model, which contains the sizes."""
+"""Formats that can be read only together with their model, which provides the sizes."""
 
 
 def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
-    """Return the imported small models of a format that have operations, each with its operations."""
+    """Return those imported small models of a format that contain operations, together with the operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
     read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
@@ -51,7 +51,7 @@ def test_other_formats_are_read_without_operations(name: str) -> None:
 
 
 def replace_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
-    """Return the problem with its buffers replaced."""
+    """Return a problem with the pools of the given one, and other buffers."""
     return Problem.model_validate({"buffers": rows, "pools": problem.pools})
 
 
@@ -67,9 +67,9 @@ def test_shadow_execution_of_every_model_accepts_its_plan(name: str, views: View
 
 
 def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
-    """Yield the problem with one lifetime a step too short, a plan that reuses the bytes in that step, and the buffer.
+    """Yield the problem with one lifetime shortened by a step, a plan that reuses its bytes then, and the buffer.
 
-    Two buffers are pinned to one offset, which their wrong lifetimes allow; `auto` places all others.
+    Two buffers are pinned to one offset, which the wrong lifetimes allow; `auto` places all other buffers.
     """
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
     for victim, row in enumerate(problem.buffers):

@@ -1,4 +1,4 @@
-"""The order of equal elements after libstdc++'s `std::sort`, on which reimplemented planners depend."""
+"""How libstdc++'s `std::sort` orders equal elements, on which the reimplemented planners depend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every question gives a verified answer if it is cancelled or timed out at any moment."""
+"""Every question returns a verified answer if it is cancelled or runs out of time at any moment."""
 
 from __future__ import annotations
 

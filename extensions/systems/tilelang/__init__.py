@@ -1,1 +1,1 @@
-"""TileLang for Ascend: a reader of kernels with the addresses that a compiler pass gave their buffers."""
+"""TileLang for Ascend: a reader of kernels whose buffers have addresses from a compiler pass."""

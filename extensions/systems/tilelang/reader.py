@@ -1,8 +1,8 @@
-"""Reader of TileLang's kernels for Ascend: TVMScript after the pass AscendMemoryPlanning, parsed and never run.
+"""Reader of TileLang's kernels for Ascend: TVMScript after the pass AscendMemoryPlanning, parsed but never run.
 
-`address_map` and `size_map` of a kernel give the address and the size in bytes of each buffer of `T.allocate`. A
-statement reads or writes a buffer by `T.tvm_access_ptr` or by its elements; a bare name counts as a read and a write.
-Source: tile-ai/tilelang-ascend 95acbd7f, src/transform/ascend_memory_planning.cc.
+A kernel's `address_map` and `size_map` give the address and the size in bytes of each buffer of `T.allocate`. A
+statement reads or writes a buffer through `T.tvm_access_ptr` or its elements; a bare name counts as both a read and a
+write. Source: tile-ai/tilelang-ascend 95acbd7f, src/transform/ascend_memory_planning.cc.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ _NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the only kernel with addresses; raises FormatError, and OptionError if dimensions are given."""
+    """Read the single kernel with addresses; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "kernels of TileLang")
     functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
     kernels = [row for row in functions if attribute_of(row, "address_map")]
     if len(kernels) != 1:
-        raise FormatError(f"must have one kernel with an address_map (keep the one to be read), got {len(kernels)}")
+        raise FormatError(
+            f"must contain exactly one kernel with an address_map (remove the others), got {len(kernels)}"
+        )
     kernel = _Kernel(kernels[0], options)
     kernel.block(kernels[0].body)
     return kernel.draft.make_program(own_peak=kernel.tops.total(), own_offsets=kernel.places)
 
 
 def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
-    """Return an attribute of a kernel that maps buffers to integers; raises FormatError."""
+    """Return a kernel's attribute that maps buffers to integers; raises FormatError if it is missing or malformed."""
     rows = attribute_of(kernel, name)
     pairs = zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ()
     values = {dotted_name(key): row.value for key, row in pairs if key and isinstance(row, ast.Constant)}
     numbers = {key: value for key, value in values.items() if isinstance(value, int)}
     if not numbers or len(numbers) < len(values):
-        raise FormatError(f"{name}: must have a whole number of each buffer, as {{a: 0, b: 64}}")
+        raise FormatError(f"{name}: must map each buffer to an integer, as in {{a: 0, b: 64}}")
     return numbers
 
 
 class _Kernel:
-    """Collects the buffers of a kernel, and the operations of its statements."""
+    """A collector of a kernel's buffers and of the operations in its statements."""
 
     def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
         self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
@@ -57,7 +59,7 @@ class _Kernel:
             if dotted_name(call.func) == "T.allocate" and name in addresses:
                 memory = argument(call, 2, "scope")
                 if name not in sizes or not isinstance(memory, ast.Constant):
-                    raise FormatError(f"buffer {excerpt(name)}: must have a memory, and a size in size_map")
+                    raise FormatError(f"buffer {excerpt(name)}: must have a memory and a size in size_map")
                 size = size_of(f"buffer {excerpt(name)}", sizes[name], options)
                 self.places[name], self.data[name] = addresses[name], name
                 self.draft.declare(name, size, pool=str(memory.value))
@@ -86,7 +88,7 @@ class _Kernel:
                 self._add_operation(row)
 
     def _add_operation(self, row: ast.AST) -> None:
-        """Add the operation of a statement; a buffer that it reads and nothing writes is scratch."""
+        """Add the operation of a statement; a buffer that is read here and written nowhere is scratch memory."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -97,7 +99,7 @@ class _Kernel:
             self.draft.operation(op or "store", inputs, writes, scratch)
 
     def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
-        """Yield each buffer that a statement uses, with the kind of use."""
+        """Yield each buffer that a statement uses, with the kind of use: read, write or both."""
         inside = set[int]()
         for node in ast.walk(row):
             if id(node) in inside:
@@ -117,7 +119,7 @@ class _Kernel:
 
 
 def _bound_calls(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Yield each name that is bound to a call, as by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
+    """Yield each name that is bound to a call, by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
         target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair

@@ -11,11 +11,11 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, g
 
 _BLOCK = 256
 _LEVELS = 6
-"""The number of leading bits of a size that select its class: each power of two has 2^5 classes."""
+"""The number of leading bits of a size that select its class; each power of two has 2^5 classes."""
 
 
 class _SizeClasses:
-    """An allocator over a memory of `size` bytes; the free blocks of a class are used first in, first out."""
+    """An allocator for a memory of `size` bytes; the free blocks of a size class are used first in, first out."""
 
     def __init__(self, size: int) -> None:
         self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -67,7 +67,7 @@ class _SizeClasses:
         self.is_free.add(at)
 
     def _set_predecessor(self, at: int, size: int, before: int) -> None:
-        """Record `before` as the predecessor of the block after the block at `at`."""
+        """Record `before` as the predecessor of the block that follows the block at `at`."""
         if at + size in self.sizes:
             self.before[at + size] = before
 

@@ -1,8 +1,8 @@
-"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, whose order is improved around the highest buffer.
+"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, in an order improved around the highest buffer.
 
-Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by
-tensor_allocation.py with at most 99,999 iterations and the size of the pool. It uses Python's random numbers from
-seed 1, so its plans are deterministic, and this reimplementation gives the same placements.
+Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by tensor_allocation.py
+with at most 99,999 iterations and the size of the pool. It uses Python's random numbers from seed 1, so its plans are
+deterministic, and this reimplementation gives the same placements.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
-"""The number of iterations without improvement after which two pairs are swapped at a time."""
+"""The number of iterations without improvement after which a second pair is swapped in each iteration."""
 PATIENCE = 500
-"""The number of iterations without improvement after which a fitting plan is final."""
+"""The number of iterations without improvement after which a plan that fits is final."""
 NO_LIMIT = 2**32
 """The capacity in bytes that Vela assumes for a pool without a size."""
 NOT_PLACED = -1
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place all buffers like Vela; the search ends early once a plan fits the capacity and stops improving."""
+    """Place all buffers as Vela does; the search ends early once a plan fits the capacity and stops improving."""
     rows = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in rows}
@@ -56,7 +56,7 @@ class _LiveRange:
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Move to the lowest free address, recording the last range that pushed this one; O(neighbours) per push."""
+        """Move to the lowest free address, and record the last range that pushed this one; O(neighbours) per push."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -71,10 +71,9 @@ class _LiveRange:
 
 
 def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
-    """Return the live ranges with their neighbours, by the time of their first meeting, then by position.
+    """Return the live ranges with their neighbours, which are listed by first meeting, then by position.
 
-    The original walks through every time step; this one only through those at which a buffer starts, with the same
-    result.
+    The original visits every time step; this code visits only those at which a buffer starts, with the same result.
     """
     ranges = [_LiveRange(tensor, i, step(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
@@ -92,7 +91,7 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
 
 class _OrderSearch:
-    """The search for an order; `ranges` keep the state of the latest attempt, even of an abandoned one."""
+    """The search for an order of placement; `ranges` keep the state of the latest attempt, even of an abandoned one."""
 
     def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
         self.ranges = ranges
@@ -111,7 +110,7 @@ class _OrderSearch:
         while self.best_size > least and (
             (self.best_size > self.memory_limit and i < MAX_ITERATIONS) or i - last_gain < PATIENCE
         ):
-            self._swap(order, i - last_gain)
+            self._swap_positions(order, i - last_gain)
             size = self._place_in(order)
             if size > self.best_size:
                 order = best_order[:]
@@ -123,7 +122,7 @@ class _OrderSearch:
         return addresses
 
     def _place_in(self, order: list[int]) -> int:
-        """Place all ranges in an order, or stop once the peak exceeds the best; return the peak reached."""
+        """Place all ranges in an order, but stop when the peak exceeds the best one; return the peak reached."""
         for one in self.ranges:
             one.address = NOT_PLACED
         size = 0
@@ -137,15 +136,17 @@ class _OrderSearch:
                 break
         return size
 
-    def _swap(self, order: list[int], stuck: int) -> None:
-        """Swap two positions of ranges that determine the highest end; two pairs if the search is stuck."""
-        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first one of equal ends, as in Vela
-        turns: dict[int, None] = {}  # a dictionary is a set that keeps its order
+    def _swap_positions(self, order: list[int], stuck: int) -> None:
+        """Swap the positions of two ranges that determine the highest end; two pairs if the search is stuck."""
+        # Of ranges with equal ends, `max` returns the first, as Vela does.
+        bottleneck = max(self.ranges, key=lambda one: one.end_address)
+        # A dictionary serves as a set that keeps its order.
+        turns: dict[int, None] = {}
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Buffers that are not alive with the bottleneck cause the gaps, and are picked more often.
+        # Buffers that are not alive together with the bottleneck cause the gaps, so they are picked more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]
@@ -159,7 +160,7 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the order positions of a range, of the range that pushed it up, and so on."""
+        """Add the order positions of a range, of the range that pushed it up, and so on along the chain."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

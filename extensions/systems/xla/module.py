@@ -1,10 +1,9 @@
-"""Reader of XLA's programs: the instructions of an HLO module's entry computation are operations.
+"""Reader of XLA programs: the operations are the instructions of an HLO module's entry computation.
 
-Operations are in the order of the module's schedule, if it has one. Tuples are replaced by their elements, and a
-bitcast is a view. Other computations (of fusions, loops, reductions) are part of the calling instructions and not
-examined. In a module with a schedule, loops and updates of slices change their first operand in place. Instructions
-with side effects, and instructions joined by control edges, keep their order.
-Source: xla/service/hlo.proto and xla/xla_data.proto.
+Operations follow the module's schedule, if it has one. Tuples are replaced by their elements, and a bitcast is a view.
+Other computations (of fusions, loops, reductions) belong to the calling instructions and are not examined. In a module
+with a schedule, loops and updates of slices change their first operand in place. Instructions with side effects, and
+instructions joined by control edges, keep their order. Source: xla/service/hlo.proto and xla/xla_data.proto.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ Values = tuple[str, ...]
 
 
 def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for text, which has none."""
+    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for texts."""
     refuse_dims(options, "XLA's modules")
     if is_xla_text(data):
-        raise OperationsError("model: must have operations, not lifetimes only")
+        raise OperationsError("model: must contain operations, got only lifetimes")
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
     if module is None:
-        raise FormatError("hlo_proto.hlo_module: is required where operations are asked for")
+        raise FormatError("hlo_proto.hlo_module: is required to read operations")
     results = _Program(module, options, ()).run()
     program = _Program(module, options, results)
     program.run()
@@ -49,7 +48,7 @@ def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts the entry computation; results must be known before, since their views are not aliases."""
+    """A converter of the entry computation; `results` must be known before, since views of results are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
@@ -79,7 +78,7 @@ class _Program:
         return tuple(dict.fromkeys(name for name in self.values[self.root] if not self.draft.is_constant(name)))
 
     def _add_instruction(self, number: int, row: ProtobufMessage) -> None:
-        """Convert one instruction, and record the buffers of its result."""
+        """Convert one instruction and record the buffers of its result."""
         opcode = row.text(2, "opcode")
         operands = [self._operand_values(row, one) for one in row.integers(36, "operand_ids")]
         self.uses.add(sum(map(len, operands)))
@@ -111,13 +110,13 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True if the module is scheduled, so that XLA has inserted copies and overwriting is safe."""
+        """Return True if the module is scheduled and the operand writable; XLA has then inserted all copies."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._array_shapes(row)) == len(held)
 
     def _operand_values(self, row: ProtobufMessage, number: int) -> Values:
         if number not in self.values:
-            raise FormatError(f"{row.path}.operand_ids: must be instructions before it, got {number}")
+            raise FormatError(f"{row.path}.operand_ids: must be earlier instructions, got {number}")
         return self.values[number]
 
     def _declare_result(self, name: str, row: ProtobufMessage, kind: str) -> Values:
@@ -136,7 +135,7 @@ class _Program:
         return names
 
     def _array_shapes(self, row: ProtobufMessage) -> list[ProtobufMessage]:
-        """Return the shapes of the arrays in an instruction's result, with tuples flattened."""
+        """Return the shapes of the arrays in an instruction's result, with nested tuples flattened."""
         shape = row.message(3, "shape")
         stack = [] if shape is None else [shape]
         leaves: list[ProtobufMessage] = []
@@ -150,7 +149,7 @@ class _Program:
 
 
 def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return the instruction ids of a computation in scheduled order, or as listed without a schedule."""
+    """Return the instruction ids of a computation in scheduled order; without a schedule, in the listed order."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

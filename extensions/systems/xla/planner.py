@@ -1,4 +1,4 @@
-"""XLA's planner: best fit by decreasing size and by decreasing lifetime; the smaller heap is used.
+"""XLA's planner: best fit by decreasing size and by decreasing lifetime, of which the smaller heap is used.
 
 Source: openxla/xla 16569562fc04, xla/service/heap_simulator.cc (GlobalDecreasingSizeBestFitHeap: Alloc, Free,
 GetSpatialBufferIntervalCompare, GetTemporalBufferIntervalCompare, FindChunkCandidate; ChooseBestHeapAlgorithm) and
@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer with the ticks of its allocation and of its release; ticks number all events, so none is used twice."""
+    """A buffer with the ticks of its allocation and release; ticks number all events, so each tick is unique."""
 
     tensor: Tensor
     start: int
@@ -41,17 +41,17 @@ def _life_key(interval: Interval) -> tuple[int, int, int]:
 
 
 def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing size, equal sizes by decreasing lifetime (XLA's kSpatial)."""
+    """Place buffers by decreasing size, and those of equal size by decreasing lifetime (XLA's kSpatial)."""
     return _best_fit(problem, stop_check, _size_key)
 
 
 def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing lifetime, equal lifetimes by decreasing size (XLA's kTemporal)."""
+    """Place buffers by decreasing lifetime, and those of equal lifetime by decreasing size (XLA's kTemporal)."""
     return _best_fit(problem, stop_check, _life_key)
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of the heaps by size and by lifetime; of equal ones, the heap by size."""
+    """Return the smaller of the heaps by size and by lifetime; if they are equal, the heap by size."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
@@ -62,7 +62,7 @@ def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
 
 
 def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerAnswer:
-    """Place every buffer in the smallest sufficient gap; empty and never live buffers get offset 0."""
+    """Place every buffer in the smallest sufficient gap; empty buffers and those never alive get offset 0."""
     rows = tensors(problem)
     step = granule(problem, rows)
     placements = {tensor.position: (0, 0) for tensor in rows}
@@ -81,9 +81,9 @@ def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerA
 
 
 def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
-    """Number allocations and releases in the order of XLA's heap simulator.
+    """Yield each buffer with its events numbered in the order of XLA's heap simulator.
 
-    At each time step, releases by start and then position precede allocations by end and then position.
+    At each time step, releases precede allocations; both are sorted by the other end of the lifetime, then by position.
     """
     alive = [tensor for tensor in found if tensor.size > 0 and tensor.start < tensor.end]
     releases = [(tensor.end, False, tensor.start, tensor.position) for tensor in alive]
@@ -95,10 +95,10 @@ def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
 
 
 def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
-    """Return the start of the smallest gap of at least `size` bytes, the lowest of equal ones.
+    """Return the start of the smallest gap of at least `size` bytes; of equal gaps, the lowest.
 
-    `used` are ranges (start, end) in ascending order of start. Gaps begin at multiples of `step`; the unlimited space
-    above all ranges is used last.
+    `used` contains ranges (start, end) in ascending order of start. Gaps begin at multiples of `step`; the unlimited
+    space above all ranges is used only if no gap suffices.
     """
     best: tuple[int, int] | None = None
     end = 0

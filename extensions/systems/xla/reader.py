@@ -1,11 +1,10 @@
 """Reader of XLA's buffer assignments: the values that its heap simulator places, and their offsets.
 
 A file is an HloProto of a module after buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). Each event of a heap simulator's trace allocates
-a buffer, frees one, or shares the place of another one; events are the time steps. Values that share a place are one
-buffer, alive from the first to the last event. Inputs, constants and outputs have their own fixed allocations and are
-not planned. Each trace has a separate memory.
-Source: xla/service/hlo.proto.
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). Each event in a trace of the heap simulator
+allocates a buffer, frees one, or lets one share the place of another; events are the time steps. Values that share a
+place are one buffer, alive from the first to the last event. Inputs, constants and outputs have fixed allocations and
+are not planned. Each trace has a separate memory. Source: xla/service/hlo.proto.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a dump, binary or text; raises FormatError, and OptionError if dimensions are given."""
+    """Read a dump, binary or text, as a problem; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):
         return xla_text.read(data, options)
@@ -64,8 +63,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 @dataclass
-class _Group:
-    """Buffers at one offset, which form one buffer of the problem; `alive` are those not yet freed."""
+class _SharedPlace:
+    """Buffers at one offset, which form one buffer of the problem; `alive` contains the unfreed ones."""
 
     name: str
     size: int
@@ -76,10 +75,10 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups by the first buffer at their place, and the group of each buffer."""
+    """One run of the heap simulator: groups keyed by the first buffer at their place, and the group of each buffer."""
 
-    groups: dict[int, _Group]
-    of_buffer: dict[int, _Group]
+    groups: dict[int, _SharedPlace]
+    of_buffer: dict[int, _SharedPlace]
 
     @classmethod
     def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
@@ -110,7 +109,7 @@ class _Trace:
         if buffer in self.of_buffer:
             raise FormatError(f"{event.path}.buffer_id: must be allocated once, got {buffer} again")
         if kind == _ALLOCATED:
-            group = _Group(f"{buffer} {event.text(4, 'instruction_name')}", sizes[buffer], step, step, {buffer})
+            group = _SharedPlace(f"{buffer} {event.text(4, 'instruction_name')}", sizes[buffer], step, step, {buffer})
             self.groups[buffer] = self.of_buffer[buffer] = group
             return
         canonical = event.integer(5, "share_with_canonical_id")
@@ -123,9 +122,9 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers that are in the traces' allocations but in no trace, such as tuple tables.
+    """Add buffers that belong to the traces' allocations but to none of the traces, such as tuple tables.
 
-    They are always alive; overlapping ones form one buffer.
+    These buffers are always alive; overlapping ones form one buffer.
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
@@ -140,7 +139,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
         group, top = None, 0
         for offset, end, buffer in sorted(others.get(path, ())):
             if group is None or offset >= top:
-                group, start, top = _Group(f"{buffer} (untraced)", 0, 0, last, {buffer}), offset, end
+                group, start, top = _SharedPlace(f"{buffer} (untraced)", 0, 0, last, {buffer}), offset, end
                 trace.groups[buffer] = group
             top = max(top, end)
             group.size = top - start
@@ -150,8 +149,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
 def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     """Return the bytes of all allocations that contain the traces' buffers; None if a buffer has no allocation.
 
-    Allocations are identified by their buffers, since the allocation index in a trace may be that of another
-    allocation.
+    Allocations are identified by their buffers, because the allocation index stored in a trace can be wrong.
     """
     wanted = {buffer for trace in traces for buffer in trace.of_buffer}
     peaks: dict[str, int] = {}
@@ -163,7 +161,7 @@ def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Return XLA's offsets of the traces' groups; several allocations of one trace follow one another."""
+    """Return XLA's offsets of the traces' groups; several allocations of one trace are placed one after another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))

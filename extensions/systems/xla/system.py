@@ -10,16 +10,16 @@ from memplan.planner.systems import FileReader, ReferencePlanner, System
 _SOURCE = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
 _TEXTS = (b"BufferAssignment:", b"HloLiveRange")
 _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
-"""The beginning of a message whose first field is a one-line name."""
+"""The start of a message whose first field is a one-line name."""
 
 
 def is_xla(data: bytes) -> bool:
-    """Return True if the bytes begin like one of XLA's texts, or like an HloProto with the name of its module."""
+    """Return True if the bytes start like one of XLA's texts, or like an HloProto with the name of its module."""
     return is_xla_text(data) or (_HLO_PROTO.match(data) is not None and not begins_with_nodes(data))
 
 
 def is_xla_text(data: bytes) -> bool:
-    """Return True if the bytes begin like XLA's text of a buffer assignment or of live ranges."""
+    """Return True if the bytes start like XLA's text of a buffer assignment or of live ranges."""
     return data[:100].lstrip().startswith(_TEXTS)
 
 

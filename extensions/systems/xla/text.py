@@ -1,8 +1,8 @@
 """Reader of XLA's buffer assignments as two concatenated texts: sizes and offsets, then lifetimes.
 
-XLA writes them as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include their
-last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together at one offset
-share a place on purpose, one computed over the other, and are one buffer.
+XLA writes the texts as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include
+their last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together at one
+offset share a place on purpose, because one is computed over the other; they are one buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """A value, or several values at one offset; `start` and `end` are the first and the last step, both included."""
+    """A value, or several values at one offset; `start` and `end` are the first and the last step, both inclusive."""
 
     name: str
     offset: int
@@ -39,7 +39,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the buffer assignment and the live ranges; raises FormatError if either is missing or malformed."""
     for section in _SECTIONS:
         if section not in data:
-            rule = "must be XLA's text of the buffer assignment and that of the live ranges, one behind the other"
+            rule = "must be XLA's texts of the buffer assignment and the live ranges, one after the other"
             raise FormatError(f"{rule}, got no {excerpt(section.decode())}")
     text = data.decode(errors="backslashreplace")
     alive = _live_ranges(text)
@@ -61,14 +61,15 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each value, by its name and position in the result."""
+    """Return the first and last step of each value, keyed by the value's name and position in the result."""
     ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:
         if heading.strip() == "BufferLiveRange:":
             break
     for number, line in lines:
-        if not line.startswith("    "):  # the next heading is indented less and ends the list
+        # The next heading, which ends the list, is indented less.
+        if not line.startswith("    "):
             break
         match = _RANGE.fullmatch(line)
         if match is None:
@@ -77,7 +78,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
             )
         start, end = int(match[3]), int(match[4])
         if end < start:
-            raise FormatError(f"line {number}: must end at its first step ({start}) or later, got {end}")
+            raise FormatError(f"line {number}: must end at or after its first step ({start}), got {end}")
         ranges[match[1] + match[2]] = (start, end)
     return ranges
 
@@ -85,7 +86,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
 def _temporaries(
     text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
 ) -> Iterator[tuple[str, list[_Value]]]:
-    """Yield the name and the values of each temporary allocation; raises FormatError for a value without lifetime."""
+    """Yield the name and the values of each temporary allocation; raises FormatError for a missing live range."""
     name: str | None = None
     values: list[_Value] = []
     for at, line in enumerate(text.splitlines(), 1):

@@ -41,12 +41,12 @@ class _PoolState:
     contents: list[_PlacedTensor]
 
     def takes(self, tensor: Tensor, offset: int) -> bool:
-        """Return True if the pool allows the tensor, and the tensor's rounded end is within the pool's size."""
+        """Return True if the pool allows a tensor and its end, rounded up to the alignment, is within the size."""
         fits = self.size is None or align(offset + tensor.size, self.alignment) <= self.size
         return fits and self.position in tensor.pools
 
     def first_obstacle(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
-        """Return the first placed tensor that conflicts with and overlaps `tensor` at `offset`, else None."""
+        """Return the first placed tensor that overlaps `tensor` at `offset` and lives at the same time; else None."""
         end = offset + tensor.size
         for held in self.contents:
             if max(offset, held.offset) < min(end, held.end) and held.tensor.meets(tensor):
@@ -55,7 +55,7 @@ class _PoolState:
 
 
 class _CollisionError(Exception):
-    """A tensor was placed on bytes in use, which the original planner reports as an internal bug."""
+    """A tensor was placed on bytes that are in use; the original planner reports this as an internal error."""
 
 
 _FindOffset = Callable[[_PoolState, Tensor, StopCheck], int]
@@ -64,21 +64,23 @@ _FindOffset = Callable[[_PoolState, Tensor, StopCheck], int]
 
 def position_based_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place tensors, largest first, in the first pool with room, at offset 0 or directly after conflicting tensors."""
-    return _plan(problem, _offset_after_obstacles, stop_check, is_sorted=False)
+    return _plan_by_rule(problem, _offset_after_obstacles, stop_check, is_sorted=False)
 
 
 def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place tensors, largest first, in the first pool with room, in the smallest gap between conflicting tensors."""
-    return _plan(problem, _smallest_gap, stop_check, is_sorted=True)
+    return _plan_by_rule(problem, _smallest_gap, stop_check, is_sorted=True)
 
 
 def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors as greedy_by_size does, but end each gap's left side at every tensor below, in conflict or not.
+    """Place tensors as `greedy_by_size` does, but let gaps begin after any tensor, even one that is not in conflict.
 
-    This is algorithm 3 of arXiv 2001.03288 as printed; a comment in the source predicts that tensors then share
-    nothing.
+    This is algorithm 3 of arXiv 2001.03288 as printed. A comment in ExecuTorch's source predicts that tensors then
+    hardly share bytes.
     """
-    return _plan(problem, lambda pool, tensor, _: _gap_above(pool, tensor, pool.contents), stop_check, is_sorted=True)
+    return _plan_by_rule(
+        problem, lambda pool, tensor, _: _gap_above(pool, tensor, pool.contents), stop_check, is_sorted=True
+    )
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
@@ -94,9 +96,9 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return the start of the smallest gap that ends at a conflicting tensor; without one, the end of all of `below`.
+    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all of `below`.
 
-    The search starts anew for each pool: an offset found in one pool must not be tried in the next.
+    Each pool is searched from offset 0, because an offset found in one pool means nothing in the next.
     """
     lowest_gap: int | None = None
     smallest: int | None = None
@@ -109,8 +111,8 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
     return previous if lowest_gap is None else lowest_gap
 
 
-def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
-    """Place pinned tensors, then tensors of one pool each, then all others, each at the offset that a rule gives."""
+def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
+    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` proposes each offset."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -131,7 +133,7 @@ def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sort
 
 
 def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the one pool that a tensor names among several, else None; forbidding all other pools names none."""
+    """Return the pool of a tensor that names exactly one of several pools, else None; excluded pools do not count."""
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None

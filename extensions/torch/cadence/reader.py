@@ -1,12 +1,12 @@
-"""Memories of a Cadence DSP: the fields of ExecuTorch's MemoryConfig as JSON, with or without buffers.
+"""Reader of a Cadence DSP's memories: the fields of ExecuTorch's MemoryConfig as JSON, with or without buffers.
 
 ```
 {"memory_sizes": [65536, 4194304], "memory_alignments": [64, 64], "memory_names": ["dram0", "sysram"],
  "base_addrs": [1073741824, 1610612736], "buffers": [{"id": "conv1", "size": 4096, "start": 0, "end": 2}]}
 ```
 
-The first memory is `mem_id` 1 in ExecuTorch, and is used first. `buffers` are the buffers of a problem; without them,
-the problem has pools only. Source: backends/cadence/aot/utils.py.
+The first memory has `mem_id` 1 in ExecuTorch and is preferred to the others. `buffers` are the buffers of a problem; if
+they are absent, the problem has only pools. Source: backends/cadence/aot/utils.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 
 
 class MemoryConfig(WireValue):
-    """Memories in order of preference; each list has one entry per memory, or is absent."""
+    """Memories in order of preference; each list that is present has one entry per memory."""
 
     memory_sizes: Annotated[tuple[Size, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
     memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(tuple_from_list)] | None = None
@@ -38,7 +38,7 @@ class MemoryConfig(WireValue):
     buffers: Buffers = Field(default_factory=lambda: BufferTable.from_rows(()))
 
     @model_validator(mode="after")
-    def _has_lists_of_one_length(self) -> MemoryConfig:
+    def _require_equal_lengths(self) -> MemoryConfig:
         count = len(self.memory_sizes)
         for field in ("memory_alignments", "memory_names", "base_addrs"):
             values = getattr(self, field)
@@ -48,7 +48,7 @@ class MemoryConfig(WireValue):
         return self
 
     def pools(self) -> tuple[Pool, ...]:
-        """Return the memories as pools; those without a name are called `memory 1` and so on."""
+        """Return the memories as pools; memories without names are called `memory 1`, `memory 2` and so on."""
         count = len(self.memory_sizes)
         names = self.memory_names or tuple(f"memory {k + 1}" for k in range(count))
         alignments = self.memory_alignments or (1,) * count
@@ -59,7 +59,10 @@ class MemoryConfig(WireValue):
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a memory configuration; raises FormatError, ProblemError, and OptionError if dimensions are given."""
+    """Read a memory configuration as a problem.
+
+    Raises FormatError or ProblemError for wrong configurations, and OptionError if `options` set dimensions.
+    """
     refuse_dims(options, "memories")
     try:
         config = MemoryConfig.model_validate(parse(data))

@@ -1,4 +1,4 @@
-"""The registration of Cadence, ExecuTorch's backend for DSPs: a reader of its memories, and its planners."""
+"""The registration of Cadence, ExecuTorch's backend for DSPs: a reader of memory configurations, and its planners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONFIG = re.compile(JSON % rb"memory_\w+|base_addrs")
 
 
 def is_cadence(data: bytes) -> bool:
-    """Return True if the bytes begin like the JSON of a MemoryConfig."""
+    """Return True if the bytes start with the first key of a MemoryConfig in JSON."""
     return _CONFIG.match(data) is not None
 
 

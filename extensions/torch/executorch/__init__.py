@@ -1,1 +1,1 @@
-"""memplan inside ExecuTorch: memory planning algorithms for its exporter, and orders of its edge programs."""
+"""memplan inside ExecuTorch: memory planning algorithms for its exporter, and better orders of operations."""

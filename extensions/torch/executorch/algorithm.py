@@ -4,8 +4,8 @@
 ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
 ```
 
-ExecuTorch does not detect a wrong plan: the program runs and computes wrong results. So only plans that passed the
-verifier are handed to it.
+ExecuTorch does not detect a wrong plan: the program runs and computes wrong results. Therefore, it receives only plans
+that the verifier accepted.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Plann
 
 
 class OwnPlannerWarning(UserWarning):
-    """ExecuTorch's own planner made the plan, because memplan returned none."""
+    """The plan was made by ExecuTorch's own planner, because memplan returned none."""
 
 
 class OverwrittenWarning(UserWarning):
-    """The program will compute wrong results, and memplan cannot prevent it within a suite of algorithms."""
+    """The program will compute wrong results, which memplan cannot prevent inside a suite of algorithms."""
 
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """One call of the algorithm for a graph or a submodule; `plan` is None if ExecuTorch's own planner was used."""
+    """One call of the algorithm, for a graph or a submodule; `plan` is None if ExecuTorch's own plan was used."""
 
     problem: Problem
     plan: Plan | None
@@ -52,7 +52,7 @@ class PlannedCall:
 
 
 class MemplanAlgorithm:
-    """The algorithm for MemoryPlanningPass; it writes the placements into the specs.
+    """The algorithm for MemoryPlanningPass, which writes a placement into each spec (ExecuTorch's record of a tensor).
 
     `source` computes the plans, by default in this process. If a service does not answer, ExecuTorch's own planner is
     used, with an OwnPlannerWarning. `planned` lists the planned calls, submodules before the graphs that contain them.
@@ -68,8 +68,8 @@ class MemplanAlgorithm:
     ) -> list[int]:
         """Place the specs and return the size of each memory in bytes, as MemoryPlanningPass expects.
 
-        Raises ProblemError for specs that cannot be placed, and ServiceError if the service refuses them or returns a
-        wrong plan.
+        Raises ProblemError for specs that cannot be placed, and ServiceError if the service refuses the problem or
+        returns a wrong plan.
         """
         request = request_of(alignment, specs, graph_module, extra_padding)
         if request.taken:
@@ -84,7 +84,7 @@ class MemplanAlgorithm:
     def plan_suite(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> Any:
-        """Return placements and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a call does."""
+        """Return the MemoryAlgoResult that MemoryPlanningAlgorithmSuite expects; raises as `__call__` does."""
         from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 
         request = request_of(alignment, specs, graph_module, extra_padding)
@@ -97,7 +97,7 @@ class MemplanAlgorithm:
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-        """Plan a request; unless the plan is proved optimal, use ExecuTorch's own plan if that is smaller."""
+        """Plan a request; if the plan is not proved optimal, return ExecuTorch's own plan if that is smaller."""
         problem = pose(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None
@@ -116,7 +116,7 @@ class MemplanAlgorithm:
 
 
 def _default_placements(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-    """Return the placements of ExecuTorch's default algorithm for a request."""
+    """Return the placements that ExecuTorch's default algorithm computes for a request."""
     from executorch.exir.memory_planning import greedy
 
     specs = list(request.specs)

@@ -1,9 +1,9 @@
-"""Memory of control-flow submodules, kept apart while the results of one are still to be read.
+"""Memory of control-flow submodules, kept separate while the results of one of them are still to be read.
 
-ExecuTorch plans each submodule from offset 0 on, as if the memories were unused, and a submodule's results stay there
-until they are read. So if a graph has two branching nodes, the second one overwrites the results of the first;
-ExecuTorch 1.5.1 does not detect that. This module moves a submodule's tensors after the tensors of other submodules
-whose results are still needed.
+ExecuTorch plans each submodule from offset 0, as if the memories were unused, and the submodule's results stay there
+until they are read. If a graph has two branching nodes, the second therefore overwrites the results of the first;
+ExecuTorch 1.5.1 does not detect this. This module moves a submodule's tensors above those of other submodules whose
+results are still needed.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (_apply_algo_to_submodules), exir/emit/_emitter.py (cond).
 """
 
@@ -16,12 +16,15 @@ from typing import Any
 from memplan.extensions.torch.executorch.specs import Spec
 
 SpecsOf = Mapping[Any, Sequence[Spec]]
-"""Maps each graph module to the specs that were placed for it."""
+"""The type of a mapping from each graph module to the specs placed for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """The bytes per memory that a node's submodules use, of which one runs, from the node to the last reader."""
+    """The bytes per memory used by the submodules of one control-flow node, of which only one runs at a time.
+
+    The bytes are in use from the node, at time step `start`, until before `end`, after the last reader of its results.
+    """
 
     node: str
     modules: tuple[Any, ...]
@@ -59,7 +62,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two nodes of which the second runs while the first one's results are needed; None if there are none."""
+    """Return two node names where the second runs before the first's results are last read; None without such nodes."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:
@@ -68,7 +71,7 @@ def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
 
 
 def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple[int, ...]:
-    """Move the specs of submodules above those of submodules still needed; return the used bytes of each memory."""
+    """Move each submodule's specs above those of submodules still in use; return the used bytes of each memory."""
     count = max((len(arena.sizes) for arena in arenas), default=0)
     taken = [0] * count
     ends: list[tuple[int, ...]] = []
@@ -85,7 +88,7 @@ def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple
 
 
 def _walk_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
-    """Yield the specs of modules and, recursively, of their submodules."""
+    """Yield the specs of the modules and, recursively, of their submodules."""
     for module in modules:
         yield from known[module]
         for node in module.graph.nodes:

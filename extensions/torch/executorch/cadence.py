@@ -1,4 +1,4 @@
-"""memplan as the planner of ExecuTorch's Cadence backend: several memories of limited size, the fastest first.
+"""memplan as the planner of ExecuTorch's Cadence backend, with several memories of limited size, the fastest first.
 
 ```python
 ExecutorchBackendConfig(
@@ -6,7 +6,7 @@ ExecutorchBackendConfig(
 )
 ```
 
-The profile states the use of the memories. The default, `balanced`, makes the last memory as small as possible, and
+The profile states the goal for the memories. The default, `balanced`, makes the last memory as small as possible, and
 then places as many bytes as possible in the faster ones.
 Source: pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning_algo.py, memory_constraints.py.
 """
@@ -31,7 +31,7 @@ from memplan.planner.model.problem import Problem, Profile
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
-    """The algorithm that places all specs of a graph at once; earlier placements and pinned specs stay where they are.
+    """Places all specs of a graph at once; specs that are already placed or pinned keep their places.
 
     If the service does not answer or finds no plan in time, ExecuTorch's own algorithm is used, with an
     OwnPlannerWarning. `planned` lists the planned calls.
@@ -52,7 +52,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place the specs; a spec that is placed relative to another one moves with it.
+        """Place the specs; a spec with a relative position moves with the spec to which it refers.
 
         Raises MemoryPlanningAlgoFailure with the reason if the specs do not fit.
         """
@@ -77,13 +77,13 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place specs around those already placed; on failure, nothing is changed.
+        """Place specs around the specs already placed in `state`; if this fails, nothing is changed.
 
         Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
         """
         asked = tuple(specs)
         taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
-        problem = self._problem(asked, state, placement_constraints, taken)
+        problem = self._problem_of_specs(asked, state, placement_constraints, taken)
         try:
             plan = self.source.plan(problem)
         except NothingFitsError as reason:
@@ -92,10 +92,12 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         state.bufsizes = [max(pair) for pair in zip_longest(state.bufsizes, taken[: len(state.bufsizes)], fillvalue=0)]
         self.planned.append(PlannedCall(problem, plan, tuple(state.bufsizes)))
 
-    def _problem(self, specs: tuple[Any, ...], state: Any, constraints: Any, taken: tuple[int, ...]) -> Problem:
-        """Return the problem of `specs` with those in `state`; `taken` bytes at each memory's start are reserved."""
+    def _problem_of_specs(
+        self, specs: tuple[Any, ...], state: Any, constraints: Any, taken: tuple[int, ...]
+    ) -> Problem:
+        """Return the problem of `specs` and the specs placed in `state`; the first `taken` bytes are reserved."""
         memories = range(1, self.get_num_memories())
-        buffers = [self._free_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
+        buffers = [self._unplaced_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
         for q in memories:
             for k, spec in enumerate(state.allocated_buffers[q]):
                 row = _buffer_row(spec, f"placed:{q}:{k}")
@@ -111,8 +113,8 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         ]
         return Problem.model_validate({"buffers": buffers, "pools": pools})
 
-    def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
-        """Return the buffer of a spec: with the memories it may use, or with its memory and offset if it is pinned."""
+    def _unplaced_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
+        """Return the buffer row of a spec: its allowed memories or, if it is pinned, its memory and offset."""
         pin = constraints.get_absolute_placement_constraint(spec)
         pools = [
             str(q)
@@ -122,12 +124,12 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             and (pin is None or pin.pinned_memory_id == q)
         ]
         if not pools:
-            raise MemoryPlanningAlgoFailure(f"memplan: no memory may have {spec}")
+            raise MemoryPlanningAlgoFailure(f"memplan: no memory is allowed for {spec}")
         offset = None if pin is None else pin.offset
         return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable_size(self, mem_id: int) -> int:
-        """Return a memory's size rounded down to its alignment, since ExecuTorch rounds up the end of a spec."""
+        """Return a memory's size, rounded down to its alignment because ExecuTorch rounds up the end of a spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)
         return size // alignment * alignment
@@ -147,9 +149,9 @@ def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
 
 
 class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
-    """CadenceMemoryPlanning with memplan's algorithm, for the option `memory_planning_pass`.
+    """CadenceMemoryPlanning with memplan's algorithm, to be passed as the option `memory_planning_pass`.
 
-    `profile` is `speed`, `balanced` or `size`; None uses the profile of the source.
+    `profile` is `speed`, `balanced` or `size`; None keeps the profile of `source`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reordering inside ExecuTorch: operations of edge programs run in the order with the least peak.
+"""Reordering inside ExecuTorch: edge programs run their operations in the order with the least peak.
 
 ```python
 edge = reordered(to_edge(exported))
@@ -15,7 +15,7 @@ from memplan.extensions.torch.inside.graphs import SAME_STORAGE
 
 TIME_LIMIT_S = 10.0
 _LOOKING = SAME_STORAGE | {"aten::view_copy"}
-"""Operations whose output ExecuTorch makes a view of their first argument."""
+"""The operations whose output ExecuTorch stores as a view of their first argument."""
 _STORED_WITH_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 
 
@@ -23,8 +23,7 @@ _STORED_WITH_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 class ReorderPass:
     """A graph-module pass of ExecuTorch that reorders operations; placeholders named in `resident` are not counted.
 
-    Tensors have the sizes from before ExecuTorch's own passes; the memory inside control flow and delegates is not
-    counted.
+    Tensors have their sizes before ExecuTorch's own passes. Memory inside control flow and delegates is not counted.
     """
 
     resident: frozenset[str]
@@ -32,7 +31,7 @@ class ReorderPass:
     deterministic: bool = False
 
     def __call__(self, module: Any) -> Any:
-        """Return a PassResult with the module in the order with the least peak."""
+        """Return a PassResult with the module's operations in the order with the least peak."""
         from torch.fx.passes.infra.pass_base import PassResult
 
         order = passes.reordered(

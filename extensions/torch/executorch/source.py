@@ -1,4 +1,4 @@
-"""Sources of plans for a compiler: this process or a service. Both return verified plans only."""
+"""Sources of plans for a compiler: this process or a service. Either source returns only verified plans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 
 _BUSY, _BROKEN = 429, 500
-"""HTTP status codes of a service that cannot answer now: 429, and all from 500 on."""
+"""The HTTP statuses of a service that cannot answer now: 429, and every status from 500."""
 
 
 class ServiceAwayError(MemplanError):
@@ -27,15 +27,15 @@ class NoPlanError(MemplanError):
 
 
 class NothingFitsError(NoPlanError):
-    """The problem is proved to have no plan."""
+    """The problem is proved infeasible: no plan exists."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of plans: the service with the URL `server`, or this process if that is None.
+    """A source of plans: the service at the URL `server`, or this process if `server` is None.
 
-    `key` authenticates to the service; while the service is unavailable or busy, requests are repeated for `patience_s`
-    seconds. `deterministic` gives the same plan for the same problem on any machine. `profile` states the use of
+    `key` authenticates to the service. Requests to an unavailable or busy service are repeated for `patience_s`
+    seconds. `deterministic` gives the same plan for the same problem on any machine. `profile` states the goal for
     several memories: `speed`, `balanced` (the default) or `size`.
     """
 
@@ -49,7 +49,8 @@ class Source:
     def plan(self, problem: Problem) -> Plan:
         """Return a verified plan of the problem.
 
-        Raises ServiceAwayError, NoPlanError, RefusedError, and WrongAnswerError for a plan that is wrong.
+        Raises NoPlanError if no plan was found, ServiceAwayError if the service is unavailable, RefusedError if it
+        refuses the problem, and WrongAnswerError if its plan is wrong.
         """
         if self.server is None:
             plan = solve(
@@ -77,4 +78,4 @@ class Source:
 
 
 HERE = Source()
-"""Plans are computed in this process, with the default options."""
+"""The default source, which computes plans in this process with default options."""

@@ -1,8 +1,8 @@
 """Conversion of ExecuTorch's specs to a problem, and of its plan to the numbers that ExecuTorch stores.
 
-A spec describes a tensor; it is alive from the first node that names it to the last one, both included. Each memory is
-a pool; memories have numbers from 1, as 0 is for constants. Submodules of control flow use bytes at the beginning of a
-memory, which stay reserved for the whole program: the results of a branch remain there after the branch.
+A spec describes a tensor, which is alive from the first node that uses it to the last one, both included. Each memory
+is a pool; memories are numbered from 1, because 0 holds constants. Submodules of control flow use the first bytes of a
+memory, which stay reserved during the whole program, because the results of a branch remain there after the branch.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (apply_algo, greedy, MemoryPlanningAlgorithmSuite).
 """
 
@@ -17,9 +17,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _MEMORY = "memory "
-"""The prefix of pool names; the number of the memory follows."""
+"""The prefix of pool names, followed by the number of the memory."""
 _ALLOC = "alloc"
-"""The prefix of the names of nodes that allocate the output of the next node."""
+"""The name prefix of nodes that allocate the output of the next node."""
 
 
 class Spec(Protocol):
@@ -37,11 +37,11 @@ class Spec(Protocol):
         """The bytes of the tensor, rounded up to its alignment."""
 
     def realign(self, new_alignment: int) -> int:
-        """Set the alignment in bytes."""
+        """Set the alignment in bytes, and return the rounded bytes of the tensor."""
 
 
 class Place(NamedTuple):
-    """The placement of a spec: its memory, its object and its offset; overlapping specs have the same object."""
+    """The placement of a spec: its memory, its object and its offset; specs that share bytes have the same object."""
 
     mem_id: int
     mem_obj_id: int
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class SpecPlacements:
-    """The placement of each spec, and the bytes of each memory, starting with the memory for constants."""
+    """The placement of each spec, and the size in bytes of each memory, starting with memory 0 for constants."""
 
     places: Mapping[Spec, Place]
     bufsizes: tuple[int, ...]
@@ -60,8 +60,8 @@ class SpecPlacements:
 class SpecsRequest:
     """One call of a planner: the specs to place, their common alignment, and the bytes to keep free.
 
-    `names` are readable names of the specs. `taken` are the bytes that submodules use at the beginning of each memory,
-    `padding` the bytes that each memory needs after its last tensor.
+    `names` are readable names of the specs. `taken` are the bytes that submodules use at the start of each memory, and
+    `padding` the extra bytes that each memory needs after its last tensor.
     """
 
     specs: tuple[Spec, ...]
@@ -77,7 +77,7 @@ class SpecsRequest:
 
 
 def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> SpecsRequest:
-    """Return the request for the arguments of a call by ExecuTorch; all specs get the alignment."""
+    """Return the request for the arguments of a call by ExecuTorch; every spec is realigned to `alignment`."""
     unique = tuple(dict.fromkeys(specs))
     for spec in unique:
         spec.realign(alignment)
@@ -88,7 +88,7 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
 
 
 def _spec_names(graph_module: Any) -> dict[Spec, str]:
-    """Name each spec after the node that computes it, which directly follows the node that allocates it."""
+    """Return a name for each spec: the node that computes it, which directly follows the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
         spec_places = node.meta.get("spec")
@@ -102,7 +102,7 @@ def _spec_names(graph_module: Any) -> dict[Spec, str]:
 def pose(request: SpecsRequest) -> Problem:
     """Return the request as a problem; raises ProblemError for specs that cannot be placed."""
     names = dict(zip(request.specs, request.names, strict=True))
-    mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
+    mem_ids = {spec: _memory_number(spec, name) for spec, name in names.items()}
     return Problem.model_validate(
         {
             "buffers": [_buffer_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
@@ -111,18 +111,20 @@ def pose(request: SpecsRequest) -> Problem:
     )
 
 
-def _memory(spec: Spec, name: str) -> int:
-    """Return the memory number of a spec: that of the spec whose storage it shares, else its own, else 1."""
+def _memory_number(spec: Spec, name: str) -> int:
+    """Return the memory number of the spec whose storage a spec shares, or of the spec itself; 1 if none is set."""
     root = spec
     seen = {spec}
     while root.storage_base is not None:
         root = root.storage_base
         if root in seen:
-            raise ProblemError(f"spec {excerpt(name)}: storage_base must not lead back to itself")
+            raise ProblemError(f"spec {excerpt(name)}: storage_base must not form a cycle")
         seen.add(root)
     mem_id = 1 if root.mem_id is None else root.mem_id
     if mem_id < 1:
-        raise ProblemError(f"spec {excerpt(name)}: mem_id must be at least 1, as 0 is for constants, got {mem_id}")
+        raise ProblemError(
+            f"spec {excerpt(name)}: mem_id must be at least 1, as memory 0 holds constants, got {mem_id}"
+        )
     return mem_id
 
 
@@ -146,19 +148,19 @@ def _buffer_row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: i
 
 
 def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
-    """Return the placements of the request's specs in a plan that places every buffer of their problem."""
+    """Return the placements of the request's specs, taken from a plan that places every buffer of their problem."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
     offsets = [row.offset + request.beginning(mem_id) for row, mem_id in zip(rows, mem_ids, strict=True)]
-    objects = _objects(request.specs, mem_ids, offsets)
+    objects = _object_numbers(request.specs, mem_ids, offsets)
     all_places = map(Place, mem_ids, objects, offsets)
     places = dict(zip(request.specs, all_places, strict=True))
-    return SpecPlacements(places, _bufsizes(request, places))
+    return SpecPlacements(places, _padded_sizes(request, places))
 
 
-def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Return an object number for each spec: specs that share bytes, directly or through others, have the same one."""
+def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
+    """Return an object number for each spec; specs that share bytes, directly or transitively, have equal numbers."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
@@ -171,8 +173,8 @@ def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[in
     return objects
 
 
-def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory with padding; memories without tensors get no padding."""
+def _padded_sizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
+    """Return the bytes of each memory with padding; memories without tensors are not padded."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)

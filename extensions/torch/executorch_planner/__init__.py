@@ -1,1 +1,1 @@
-"""The memory planners that ExecuTorch itself has, for comparison."""
+"""ExecuTorch's own memory planners, for comparison with memplan."""

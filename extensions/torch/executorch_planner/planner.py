@@ -1,7 +1,7 @@
 """ExecuTorch's own planners, for one pool or for buffers whose pools are given.
 
-The planners round all sizes up to one alignment, so that sums of sizes are aligned; here it is the least common
-multiple of all alignments of the problem. They ignore sizes of pools and bytes reserved at the beginning of pools.
+The planners round all sizes up to one alignment, so that sums of sizes are aligned. Here, this is the least common
+multiple of all alignments in the problem. They ignore pool sizes and bytes reserved at the start of pools.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass
 class _SharedObject:
-    """A range of bytes that tensors share, each at its own offset; as large as the first tensor placed in it."""
+    """A range of bytes that tensors share, each at a fixed offset; the first tensor placed in it sets its size."""
 
     size: int
     held: list[tuple[Tensor, int, int]] = field(default_factory=list)
-    """Each tensor with its first offset in the object and its end offset there."""
+    """The tensors in the object, each with its offset there and its end offset."""
 
     def take(self, tensor: Tensor, offset: int, size: int) -> None:
         self.held.append((tensor, offset, offset + size))
 
     def is_free_for(self, tensor: Tensor) -> bool:
-        """Return True if no tensor in the object is alive together with `tensor`."""
+        """Return True if no tensor in the object is alive at the same time as `tensor`."""
         return not any(other.meets(tensor) for other, _, _ in self.held)
 
     def last_conflicting_end(self, tensor: Tensor) -> int:
@@ -34,17 +34,18 @@ class _SharedObject:
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors, largest first, into shared objects that lie one after another; of equal sizes, the last is first.
+    """Place tensors, largest first, into shared objects laid out one after another; of equal ones, the last is first.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
-    pick_shared_obj, _compute_total_sizes. The time is quadratic.
+    pick_shared_obj, _compute_total_sizes. The running time is quadratic.
     """
     all_tensors = tensors(problem, stop_check)
     step = _common_alignment(problem, all_tensors)
     rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
     largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
-    largest_first.reverse()  # not a descending sort, which would keep equal sizes in the problem's order
+    # Reverse the ascending sort, because a descending sort would keep tensors of equal size in the problem's order.
+    largest_first.reverse()
     for tensor in largest_first:
         stop_check()
         _place_in_objects(objects[tensor.pools[0]], tensor, rounded[tensor.position])
@@ -63,7 +64,7 @@ def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[
 
 
 def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
-    """Place a tensor into the first conflict-free object, else above the conflicts in one, else into a new object."""
+    """Place a tensor at the start of a conflict-free object, else above the conflicts in one, else in a new one."""
     for shared in objects:
         if shared.is_free_for(tensor):
             shared.take(tensor, 0, size)
@@ -78,10 +79,11 @@ def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -
 
 
 def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors as plan_greedily does, each in the first of its allowed pools that has room.
+    """Place tensors as `plan_greedily` does, each in the first of its allowed pools that has room.
 
     Tensors that may use one pool only are placed before all others. A pool has room if one of its objects can take the
     tensor, or if a new object ends within the pool's size.
+
     Source: pytorch/executorch, pull request 21821 (banked_greedy).
     """
     all_tensors = tensors(problem, stop_check)
@@ -105,10 +107,10 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors one after another, in the problem's order; no byte is used twice.
+    """Place tensors one after another in the problem's order, without sharing bytes.
 
-    Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py. It refuses views; here views lie in their
-    buffers.
+    Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py. The original refuses views; here, a view lies
+    inside the buffer that it views.
     """
     all_tensors = tensors(problem, stop_check)
     step = _common_alignment(problem, all_tensors)

@@ -1,4 +1,4 @@
-"""The registration of ExecuTorch: its own planners, and a writer of plans as lists for it."""
+"""The registration of ExecuTorch: its own planners, and a writer of plans as the lists that ExecuTorch reads."""
 
 from __future__ import annotations
 

@@ -12,18 +12,18 @@ from memplan.planner.errors import OptionError, excerpt
 ROUNDING = 512
 _MIB = 1 << 20
 _INTERVALS = 16
-"""The power-of-two intervals of sizes with their own divisions: the first starts at 1 MiB, the last has no end."""
+"""The number of power-of-two size intervals with separate divisions, from 1 MiB upward; the last is unbounded."""
 _ROW = r"(\w+)(?::(\[[^][]*\]|[^][,:]*))?"
 _NAMES = ("expandable_segments", "max_split_size_mb", "roundup_power2_divisions", "garbage_collection_threshold")
 
 
 @dataclass(frozen=True)
 class AllocatorSettings:
-    """The settings that change the number of reserved bytes; sizes are in bytes.
+    """The settings that affect the number of reserved bytes; sizes are in bytes.
 
-    Blocks of at least `max_split_size` are not split. `divisions` are the steps per power of two to which sizes are
-    rounded up, for each interval of sizes; 0 and 1 round to multiples of 512 bytes. Above the fraction `threshold` of
-    the capacity (the memory that the process may use), free segments that were long unused are given back.
+    Blocks of at least `max_split_size` are not split. `divisions` gives, for each interval of sizes, the number of
+    steps per power of two to which sizes are rounded up; 0 and 1 round to multiples of 512 bytes. While more than the
+    fraction `threshold` of the capacity is reserved, free segments that were long unused are returned to the driver.
     """
 
     expandable: bool = False
@@ -32,7 +32,7 @@ class AllocatorSettings:
     threshold: float = 0.0
 
     def round_size(self, size: int) -> int:
-        """Return the block size in bytes for a request of `size` bytes."""
+        """Return the size in bytes of the block that serves a request of `size` bytes."""
         whole = -(-max(size, 1) // ROUNDING) * ROUNDING
         floor = size.bit_length() - 1
         parts = self.divisions[min(max(floor - 20, 0), _INTERVALS - 1)]
@@ -60,11 +60,11 @@ def settings_of(text: str) -> AllocatorSettings:
             threshold=float(pairs.get("garbage_collection_threshold", 0)),
         )
     except ValueError as error:
-        raise OptionError(f"allocator: must have numbers for sizes and parts, got {excerpt(text)}") from error
+        raise OptionError(f"allocator: must have numbers for sizes and fractions, got {excerpt(text)}") from error
 
 
 def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
-    """Return the allocator settings in a snapshot; missing ones have torch's defaults."""
+    """Return the allocator settings that a snapshot records; missing settings get torch's defaults."""
     by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
     parts = list(by_size.values()) if isinstance(by_size, dict) else []
     is_whole = len(parts) == _INTERVALS and all(type(part) is int and 0 <= part < 1 << 10 for part in parts)
@@ -78,7 +78,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 
 
 def _divisions(text: str) -> tuple[int, ...]:
-    """Return the divisions of all intervals, from one number or from [256:1,512:2,>:4] with sizes in MiB."""
+    """Return the divisions of all intervals, from one number or a list such as [256:1,512:2,>:4] with sizes in MiB."""
     if not text.startswith("["):
         return (int(text),) * _INTERVALS
     divisions, last = [0] * _INTERVALS, -1

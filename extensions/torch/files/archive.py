@@ -1,8 +1,8 @@
-"""Exported programs of PyTorch in a file, `.pt2`, as `torch.export.save` writes it: a ZIP archive with JSON in it.
+"""Reader of PyTorch's exported programs, `.pt2` files that `torch.export.save` writes: ZIP archives that contain JSON.
 
-Only that JSON is read: the graph, its signature and the metadata of tensors. Weights stay in the archive, and nothing
-in the archive is run or unpickled. The nodes are converted for the reader of torch.fx graphs in memory; a table here
-lists the operators that return views or change their arguments, as the file lacks their schemas.
+Only the JSON is read: the graph, its signature and the metadata of tensors. Weights stay in the archive, and nothing in
+the archive is run or unpickled. The nodes are converted for the reader of torch.fx graphs in memory. As the file lacks
+the operators' schemas, a table here lists the operators that return views or change their arguments.
 Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 Archive Spec.
 """
 
@@ -25,11 +25,11 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
 
 _MOST_BYTES = 1 << 28
-"""The largest JSON that is read, in bytes."""
+"""The maximum size in bytes of the JSON in an archive."""
 _FIRST_TYPES = "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool bfloat16"
 _LAST_TYPES = "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
 _DTYPES = dict(enumerate(_FIRST_TYPES.split(), 1)) | dict(enumerate(_LAST_TYPES.split(), 28))
-"""Maps a ScalarType number to the name of the type."""
+"""Maps each number of torch's ScalarType to the name of the type."""
 _VIEWS = """
 _reshape_alias alias as_strided detach diagonal expand expand_as flatten movedim narrow permute reshape select slice
 squeeze swapaxes t transpose unfold unsqueeze view view_as view_as_complex view_as_real
@@ -40,45 +40,47 @@ _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read an exported program; raises FormatError, and OptionError for dimensions that the program lacks."""
-    program = _object_field(parse(_json(data)), "graph_module")
+    """Read an exported program as a problem; raises FormatError, or OptionError for unknown dimensions."""
+    program = _object_field(parse(_program_json(data)), "graph_module")
     graph = _Graph(_object_field(program, "graph"), options.sizes)
-    specs = _list(_object_field(program, "signature"), "input_specs")
+    specs = _list_at(_object_field(program, "signature"), "input_specs")
     held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
-    constants = {name for row in held for name in _names(_object_field(row, "arg"))}
+    constants = {name for row in held for name in _value_names(_object_field(row, "arg"))}
     return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=graph.nodes)), options, constants)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols in a program's sizes with their ranges; raises FormatError."""
-    program = _object_field(parse(_json(data)), "graph_module")
-    constraints = parse(_json(data)).get("range_constraints", {})
+    """Return the range of each symbol that occurs in a program's sizes; raises FormatError."""
+    program = _object_field(parse(_program_json(data)), "graph_module")
+    constraints = parse(_program_json(data)).get("range_constraints", {})
     return {
-        name: _range(constraints.get(name))
+        name: _symbol_range(constraints.get(name))
         for name in sorted(_size_names(_object_field(_object_field(program, "graph"), "tensor_values")))
     }
 
 
-def _range(row: Any) -> SymbolRange:
-    """Return a symbol's range as stated by the program; missing ends become 1 and unbounded."""
+def _symbol_range(row: Any) -> SymbolRange:
+    """Return the range that the program states for a symbol; the default is from 1 to unbounded."""
     ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
     low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
     return SymbolRange(min=1 if low is None else low, max=high)
 
 
-def _json(data: bytes) -> bytes:
-    """Return the JSON of the one exported program in an archive; raises FormatError."""
+def _program_json(data: bytes) -> bytes:
+    """Return the JSON of the single exported program in an archive; raises FormatError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [info for info in archive.infolist() if _is_program(info.filename)]
             if len(names) != 1:
                 listed = ", ".join(info.filename for info in names[:MAX_SHOWN]) or "none"
-                raise FormatError(f"archive: must have one program, as models/NAME.json, got {listed}")
+                raise FormatError(f"archive: must contain exactly one program, as models/NAME.json, got {listed}")
             if names[0].file_size > _MOST_BYTES:
-                raise FormatError(f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got more")
+                raise FormatError(
+                    f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got {names[0].file_size}"
+                )
             return archive.read(names[0])
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, RuntimeError) as error:
-        raise FormatError(f"archive: must be a ZIP archive that is whole, got {excerpt(str(error))}") from None
+        raise FormatError(f"archive: must be a complete ZIP archive, got {excerpt(str(error))}") from None
 
 
 def _is_program(name: str) -> bool:
@@ -93,10 +95,12 @@ class _Tensor:
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
             raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
-        self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _list(row, k)) for k in ("sizes", "strides"))
+        self.shape, self._strides = (
+            tuple(size_of(dim, dims) for dim in _list_at(row, k)) for k in ("sizes", "strides")
+        )
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
+        """Return the size of one element in bytes."""
         return (bits_of(self.dtype.removeprefix("torch.")) or 32) // 8
 
     def is_contiguous(self) -> bool:
@@ -110,7 +114,7 @@ class _Tensor:
 
 
 class _Operator:
-    """An operator, with a schema of views and in-place changes derived from its name."""
+    """An operator whose schema of views and in-place changes is derived from its name."""
 
     def __init__(self, target: str, names: Sequence[str]) -> None:
         space, _, rest = target.partition(".")
@@ -133,11 +137,11 @@ class _Operator:
 
 
 class HigherOrderOperator(_Operator):
-    """An operator that runs subgraphs; the reader of torch.fx recognizes it by this class name."""
+    """An operator that runs subgraphs; the reader of torch.fx recognizes it by the name of this class."""
 
 
 class _Node:
-    """A node with the attributes of a torch.fx node that the reader uses."""
+    """A node with those attributes of a torch.fx node that the reader uses."""
 
     def __init__(self, name: str, op: str, target: Any, args: Sequence[Any], value: Any) -> None:
         self.name, self.op, self.target, self.args, self.meta = name, op, target, tuple(args), {"val": value}
@@ -147,7 +151,7 @@ class _Node:
 
 
 def getitem() -> None:
-    """Represent taking an item of a list; the reader of torch.fx recognizes it by this name."""
+    """Stand for indexing a list of outputs; the reader of torch.fx recognizes this function's name."""
 
 
 class _Graph:
@@ -158,19 +162,19 @@ class _Graph:
         _require_dims(self.values, dims)
         self.nodes: list[_Node] = []
         self.of: dict[str, _Node] = {}
-        for row in _list(graph, "inputs"):
-            for name in _names(row):
+        for row in _list_at(graph, "inputs"):
+            for name in _value_names(row):
                 self._add_node(name, _Node(name, "placeholder", None, (), self._tensor_of(name)))
-        for k, row in enumerate(_list(graph, "nodes")):
+        for k, row in enumerate(_list_at(graph, "nodes")):
             self._add_call(row, f"nodes[{k}]")
-        outputs = [self._find_node(name, "outputs") for row in _list(graph, "outputs") for name in _names(row)]
+        outputs = [self._find_node(name, "outputs") for row in _list_at(graph, "outputs") for name in _value_names(row)]
         self.nodes.append(_Node("output", "output", None, outputs, None))
 
     def _add_call(self, row: Any, path: str) -> None:
         target = str(row.get("target") if isinstance(row, dict) else "").removeprefix("torch.ops.")
-        inputs = _list(row, "inputs")
+        inputs = _list_at(row, "inputs")
         arguments = [self._argument(one, path) for one in inputs]
-        outputs = [name for one in _list(row, "outputs") for name in _names(one)]
+        outputs = [name for one in _list_at(row, "outputs") for name in _value_names(one)]
         kind = HigherOrderOperator if target.startswith("higher_order") else _Operator
         what = kind(target, [str(one.get("name")) for one in inputs])
         values = [self._tensor_of(name) for name in outputs]
@@ -184,13 +188,13 @@ class _Graph:
 
     def _add_node(self, name: str, node: _Node) -> None:
         if name in self.of:
-            raise FormatError(f"nodes: must make each value once, got {excerpt(name)} again")
+            raise FormatError(f"nodes: must compute each value only once, got {excerpt(name)} again")
         self.of[name] = node
         self.nodes.append(node)
 
     def _find_node(self, name: str, path: str) -> _Node:
         if name not in self.of:
-            raise FormatError(f"{path}: must read what was made before, got {excerpt(name)}")
+            raise FormatError(f"{path}: must read only values computed earlier, got {excerpt(name)}")
         return self.of[name]
 
     def _tensor_of(self, name: str) -> _Tensor | None:
@@ -198,35 +202,37 @@ class _Graph:
         return _Tensor(row, self.dims, f"tensor_values.{excerpt(name)}") if isinstance(row, dict) else None
 
     def _argument(self, row: Any, path: str) -> Any:
-        """Return an argument as a node, a list of nodes or a plain value; None for kinds that are not used."""
+        """Return an argument as a node, a list of nodes or a plain value; None for kinds that the reader ignores."""
         arg = _object_field(row, "arg")
         kind, value = next(iter(arg.items()), ("", None))
         if "tensor" in kind or "sym_" in kind:
-            values = [self._find_node(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
+            values = [
+                self._find_node(name, path) for name in _value_names(arg) if name in self.values or "tensor" in kind
+            ]
             return values if kind.endswith("s") else next(iter(values), None)
         plain = ("as_int", "as_ints", "as_float", "as_floats", "as_bool", "as_bools", "as_string")
         return tuple(value) if kind in plain and isinstance(value, list) else value if kind in plain else None
 
 
-def _names(row: Any) -> Iterator[str]:
+def _value_names(row: Any) -> Iterator[str]:
     """Yield the names of the values in an argument, also those inside lists."""
     if isinstance(row, list):
         for one in row:
-            yield from _names(one)
+            yield from _value_names(one)
     elif isinstance(row, dict):
         for key, value in row.items():
             if key in ("name", "as_name") and isinstance(value, str):
                 yield value
             elif key.startswith(("as_tensor", "as_optional", "as_nested", "as_sym", "as_custom", "as_token")):
-                yield from _names(value)
+                yield from _value_names(value)
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
-    return {name for row in values.values() for dim in _list(row, "sizes") for name in names_in(dim)}
+    return {name for row in values.values() for dim in _list_at(row, "sizes") for name in names_in(dim)}
 
 
 def _require_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
-    """Raise FormatError that lists the dimensions without sizes, or OptionError for unknown dimensions."""
+    """Raise OpenSizesError for dimensions without sizes, or OptionError for dimensions that the program lacks."""
     names_of_dims = _size_names(values)
     if unknown := [name for name in dims if name not in names_of_dims]:
         names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
@@ -245,7 +251,7 @@ def _object_field(row: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(row: Any, name: str) -> list[Any]:
+def _list_at(row: Any, name: str) -> list[Any]:
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, list):
         raise FormatError(f"{name}: must be a list, got {excerpt(value)}")

@@ -1,10 +1,11 @@
-"""A simulation of torch's caching allocator for CUDA, which gives the memory that a step requests from the driver.
+"""A simulation of torch's caching allocator for CUDA, which predicts the memory that a step requests from the driver.
 
-Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of 20
-MiB; from 10 MiB on, a request gets a segment of its size, rounded to 2 MiB. The best-fitting free block of the stream
-is taken, and split if enough is left; a freed block is merged with free neighbours. Segments stay reserved until the
-driver has no memory left; then all free segments are given back, except those of private pools, which CUDA graphs use.
-With expandable segments, blocks grow into pages that are mapped when needed. The settings are in `allocator_settings`.
+Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, larger ones from segments
+of 20 MiB; from 10 MiB on, a request gets a segment of its size, rounded to 2 MiB. The allocator takes the best-fitting
+free block of the stream, and splits it if enough is left; a freed block is merged with free neighbours. Segments stay
+reserved until the driver has no memory left. Then all free segments are returned to it, except those of private pools,
+which CUDA graphs use. With expandable segments, blocks grow into pages that are mapped when needed. The settings are
+described in `allocator_settings`.
 Source: torch 2.13, c10/cuda/CUDACachingAllocator.cpp.
 """
 
@@ -19,20 +20,20 @@ from memplan.planner.errors import MemplanError
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB
-"""The largest request that is served from small segments, and the size of a small segment, in bytes."""
+"""The largest request in bytes that small segments serve, and the size of a small segment."""
 LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
-"""A shared large segment's bytes, the least request with its own segment, and the multiple of such a segment's size."""
+"""The bytes of a shared large segment, the smallest request with a separate segment, and the latter's rounding."""
 _FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
-"""The first simulated address, above all addresses of drivers, and the largest size of an expandable segment."""
+"""The first simulated address, above all addresses of drivers, and the maximum size of an expandable segment."""
 
 
 class OutOfMemoryError(MemplanError):
-    """No free block fits the request, and the driver has no more memory."""
+    """No free block fits the request, and a new segment would exceed the capacity."""
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A range of the segment at address `base`, linked to its neighbours; an unmapped block takes no memory."""
+    """A range of bytes in the segment at address `base`, linked to its neighbours; an unmapped block uses no memory."""
 
     address: int
     size: int
@@ -47,7 +48,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BlockPool:
-    """The free blocks of a stream for small or for large requests: mapped ones by size, unmapped ones by address."""
+    """The free blocks of a stream for either small or large requests: mapped ones by size, unmapped ones by address."""
 
     is_small: bool
     is_private: bool = False
@@ -56,7 +57,7 @@ class BlockPool:
     unmapped: dict[int, Block] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Make a block available for requests."""
+        """Make a block available to requests."""
         block.is_free = True
         if block.is_mapped:
             self.at[block.address] = block
@@ -65,7 +66,7 @@ class BlockPool:
             self.unmapped[block.address] = block
 
     def remove(self, block: Block) -> None:
-        """Make a block unavailable for requests."""
+        """Make a block unavailable to requests."""
         if block.is_mapped:
             del self.free[bisect_left(self.free, (block.size, block.address))]
             del self.at[block.address]
@@ -74,11 +75,11 @@ class BlockPool:
 
 
 class CachingAllocator:
-    """A simulation of torch's caching allocator, optionally within a capacity in bytes.
+    """A simulation of torch's caching allocator, optionally limited to a capacity in bytes.
 
-    `reserved` are the bytes of all segments now, and `peak` is the largest value of `reserved` so far; `segments` maps
-    the address of each non-expandable segment to its size. `driver` returns the address of a new segment of a given
-    size; where it returns None, segments follow one another.
+    `reserved` is the current sum of segment sizes, and `peak` its maximum so far; `segments` maps the address of each
+    non-expandable segment to its size. `driver` returns the address of a new segment of a given size; if it returns
+    None, segments are placed one after another.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class CachingAllocator:
         self._searches += not pool.is_small and not pool.is_private
         block = self._take_best(pool, rounded)
         if block is None:
-            self._collect()
+            self._release_old_segments()
             block = self._request_segment(pool, rounded)
         if block is None and self._release_unsplit(pool, rounded):
             block = self._request_segment(pool, rounded)
@@ -110,7 +111,9 @@ class CachingAllocator:
             self.release_free()
             block = self._request_segment(pool, rounded)
         if block is None:
-            raise OutOfMemoryError(f"capacity: must be enough for {rounded} bytes beside {self.reserved} reserved")
+            raise OutOfMemoryError(
+                f"capacity: must be enough for {rounded} bytes in addition to {self.reserved} reserved"
+            )
         if self._is_split(pool, rounded, block.size - rounded):
             self._make_available(_split_block(block, rounded))
         block.is_free = False
@@ -127,11 +130,11 @@ class CachingAllocator:
         block.pool.add(block)
 
     def free_block(self, block: Block) -> None:
-        """Free a block; later requests of the same stream may use it immediately."""
+        """Free a block; later requests of the same stream may reuse it immediately."""
         self._make_available(_merge_block(block))
 
     def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
-        """Add an existing segment with its allocated blocks, given by address and size; return these blocks."""
+        """Add an existing segment and its allocated blocks, given as (address, size) pairs; return these blocks."""
         rest, blocks = self._add_segment(address, size, pool), list[Block]()
         for start, length in sorted(given):
             if start > rest.address:
@@ -146,39 +149,39 @@ class CachingAllocator:
         return blocks
 
     def pool(self, stream: int, is_small: bool, private: Hashable = None) -> BlockPool:
-        """Return the pool for small or large requests of a stream, created if missing."""
+        """Return the pool for small or large requests of a stream; create it if it does not exist."""
         key = stream, is_small, private
         return self._pools.setdefault(key, BlockPool(is_small, is_private=private is not None))
 
     def release_free(self) -> None:
-        """Return all free segments, and free pages of expandable ones, to the driver, as `empty_cache` does."""
+        """Return all free segments, and the free pages of expandable segments, to the driver, as `empty_cache` does."""
         for pool in self._pools.values():
             for block in [] if pool.is_private else list(pool.at.values()):
                 if self.expandable:
-                    self._unmap(pool, block)
+                    self._unmap_pages(pool, block)
                 elif block.previous is None and block.next is None:
-                    self._release(block)
+                    self._release_segment(block)
 
-    def _release(self, block: Block) -> None:
+    def _release_segment(self, block: Block) -> None:
         """Return a free segment to the driver."""
         block.pool.remove(block)
         self.reserved -= self.segments.pop(block.address)
 
     def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
-        """Return unsplit free blocks to the driver: one sufficient block, else the largest ones; False if none."""
+        """Return unsplit free blocks to the driver: a sufficient one, else the largest; False if too few exist."""
         wanted = max(size, self._unsplit)
         rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
         if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
             return False
         enough = bisect_left(rows, (wanted, 0))
         for length, address in rows[enough : enough + 1] or reversed(rows):
-            self._release(pool.at[address])
+            self._release_segment(pool.at[address])
             wanted -= length
             if wanted <= 0:
                 break
         return True
 
-    def _collect(self) -> None:
+    def _release_old_segments(self) -> None:
         """Return free segments of at least average age to the driver while more than the threshold is reserved."""
         wanted = self.reserved - int(self.settings.threshold * (self.capacity or 0))
         if self.capacity is None or not self.settings.threshold or self.expandable:
@@ -191,10 +194,10 @@ class CachingAllocator:
             free = [block for block in free if self._searches - block.freed_at < mean]
             for block in old:
                 wanted -= block.size
-                self._release(block)
+                self._release_segment(block)
 
     def _take_best(self, pool: BlockPool, size: int) -> Block | None:
-        """Take the smallest fitting free block, the lowest of equal ones; expandable ones count at full size."""
+        """Take the smallest sufficient free block, lowest first; expandable blocks include their room to grow."""
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
             return None
@@ -205,13 +208,14 @@ class CachingAllocator:
                 k += 1
         length, address = pool.free[k]
         if length >= (self._unsplit if size < self._unsplit else size + LARGE_SEGMENT):
-            return None  # a block that cannot be split serves only requests of nearly its size
+            # A block that cannot be split serves only requests of nearly its size, so that few bytes are wasted.
+            return None
         block = pool.at[address]
         pool.remove(block)
         return block
 
     def _request_segment(self, pool: BlockPool, size: int) -> Block | None:
-        """Return a block from a new segment, or None if that would exceed the capacity."""
+        """Return a block from a new segment, or None if the segment would exceed the capacity."""
         if self.expandable:
             return self._grow_segment(pool, size)
         length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
@@ -237,7 +241,7 @@ class CachingAllocator:
         return address
 
     def _grow_segment(self, pool: BlockPool, size: int) -> Block | None:
-        """Map pages from the lowest free end of an expandable segment until the block has `size` bytes."""
+        """Map pages from the lowest sufficient free range of expandable segments until a block has `size` bytes."""
         ends = (_first_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
         block = next((block for block in ends if _free_bytes_from(block) >= size), None)
         if block is None:
@@ -246,7 +250,8 @@ class CachingAllocator:
             pool.add(block)
         while not block.is_mapped or block.size < size:
             hole = block.next if block.is_mapped else block
-            assert hole is not None  # the bytes after the block are free
+            # The range was chosen because the bytes that follow the block are free.
+            assert hole is not None
             wanted = size - (block.size if block.is_mapped else 0)
             length = min(hole.size, _round_up(wanted, _page_bytes(pool)))
             if not self._is_within_capacity(length):
@@ -261,8 +266,8 @@ class CachingAllocator:
         pool.remove(block)
         return block
 
-    def _unmap(self, pool: BlockPool, block: Block) -> None:
-        """Unmap the pages that lie entirely within a free block."""
+    def _unmap_pages(self, pool: BlockPool, block: Block) -> None:
+        """Unmap the pages that lie entirely inside a free block."""
         page = _page_bytes(pool)
         first = block.base + _round_up(block.address - block.base, page)
         last = block.base + (block.address + block.size - block.base) // page * page
@@ -288,7 +293,7 @@ def _page_bytes(pool: BlockPool) -> int:
 
 
 def _split_block(block: Block, size: int) -> Block:
-    """Shorten a block to `size` bytes and return the rest as a new block, which is in no pool yet."""
+    """Shorten a block to `size` bytes; return the rest as a new block that is not in a pool yet."""
     rest = Block(
         block.address + size, block.size - size, block.pool, block.base, block, block.next, is_mapped=block.is_mapped
     )
@@ -299,7 +304,7 @@ def _split_block(block: Block, size: int) -> Block:
 
 
 def _merge_block(block: Block) -> Block:
-    """Merge a block that is in no pool with its free neighbours of the same state, mapped or unmapped."""
+    """Merge a block that is not in a pool with its free neighbours of the same state, mapped or unmapped."""
     before, after = block.previous, block.next
     if before is not None and before.is_free and before.is_mapped == block.is_mapped:
         block.pool.remove(before)
@@ -315,7 +320,7 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes to which a block can grow: its own and those of the next block if that is unmapped."""
+    """Return the bytes to which a block can grow: its size plus that of the next block if that is unmapped."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 
@@ -326,7 +331,7 @@ def _first_free_before(block: Block) -> Block:
 
 
 def _free_bytes_from(block: Block | None) -> int:
-    """Return the number of contiguous free bytes from the start of a block to the next allocated block."""
+    """Return the number of contiguous free bytes from the start of a block up to the next allocated block."""
     total = 0
     while block is not None and block.is_free:
         total, block = total + block.size, block.next

@@ -1,5 +1,6 @@
-"""Facts that PyTorch graphs state about values and operations, such as kinds and attributes, apart from bytes and
-order. || Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
+"""Facts about values and operations of PyTorch graphs, such as kinds and attributes, but neither bytes nor order.
+
+Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _BY_CHANCE = "nondeterministic_seeded"
 
 
 def node_facts(node: Any, k: int) -> OperationFacts:
-    """Return the kind, the attributes and other facts about node number k of a torch.fx graph."""
+    """Return the kind, the attributes and other facts of node number `k` of a torch.fx graph."""
     schema = getattr(node.target, "_schema", None)
     name = schema.name if schema is not None else ""
     attributes = plain_attributes(_named_arguments(node, schema))
@@ -37,7 +38,7 @@ def draws(node: Any) -> bool:
 
 
 def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
-    """Return the facts about one value of a node: its name, its type, and its known shape."""
+    """Return the name, the type and the known shape of one value of a node."""
     dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
     return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
 
@@ -62,7 +63,7 @@ def _pooling_attributes(attributes: dict[str, Attribute]) -> dict[str, Attribute
 
 
 def _pad_attributes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pad in axis order; torch's list begins with both sides of the last axis."""
+    """Return a pad operation's attributes with pads in axis order; torch lists both sides of the last axis first."""
     others = {name: value for name, value in attributes.items() if name != "pad"}
     pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
     if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):
@@ -72,7 +73,7 @@ def _pad_attributes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str,
 
 
 def _as_pair(value: Attribute | None, default: int) -> tuple[int | float, ...]:
-    """Return an attribute as one number for rows and one for columns; a single number is used for both."""
+    """Return an attribute as a pair, one number for rows and one for columns; a single number is used for both."""
     listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
     return listed * 2 if len(listed) == 1 else listed
 

@@ -2,8 +2,8 @@
 
 Every tensor that an operation computes is a buffer; the order of the nodes determines its lifetime. A view, as declared
 by the schema of its operation, uses the storage of the viewed tensor, and a tensor changed in place keeps its storage.
-Workspaces of operations, and tensors inside higher-order operations (cond, map), are not in the graph and so not in the
-problem. Buffers are aligned to 64 bytes, as by PyTorch's allocator on CPUs. torch is not imported here.
+The problem omits workspaces of operations, and tensors inside higher-order operations (cond, map), because the graph
+does not contain them. Buffers are aligned to 64 bytes, as by PyTorch's allocator on CPUs. torch is not imported here.
 
 Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and FunctionSchema's alias_info.
 """
@@ -24,7 +24,7 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
 _MODEL_INPUT_KINDS = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
-"""Kinds of an exported program's inputs that are part of the model."""
+"""The kinds of inputs of an exported program that belong to the model."""
 _HIGHER_ORDER = "HigherOrderOperator"
 _RESHAPE = {"aten::reshape", "aten::reshape_as", "aten::flatten"}
 _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
@@ -39,9 +39,9 @@ def read_exported(program: Any, options: ModelOptions | None = None) -> Imported
 
 
 def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> ImportedProblem:
-    """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
+    """Read a torch.fx.GraphModule whose nodes store their values in `meta["val"]`; raises FormatError.
 
-    `constants` are the names of the placeholders that are not planned: parameters and buffers of the model.
+    `constants` names the placeholders that are not planned: parameters and buffers of the model.
     """
     graph = _Graph(module.graph, options or ModelOptions(), constants)
     for k, node in enumerate(module.graph.nodes):
@@ -51,7 +51,7 @@ def read_graph(module: Any, options: ModelOptions | None = None, constants: Coll
 
 
 class _Graph:
-    """Builds the operations of a graph; `names` maps each node to the buffer names of its tensors."""
+    """A builder of a graph's operations; `names` maps each node to the buffer names of its tensors."""
 
     def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
         self.options = options
@@ -64,7 +64,7 @@ class _Graph:
         self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
 
     def add(self, node: Any, k: int) -> None:
-        """Add node number k of the graph."""
+        """Add node number `k` of the graph."""
         if node.op == "placeholder":
             self._add_placeholder(node)
         elif node.op == "get_attr":
@@ -124,7 +124,7 @@ class _Graph:
         return list(dict.fromkeys(names))
 
     def _buffer_of(self, source: Any) -> str | None:
-        """Return the buffer of a node's one tensor; None for lists and for values that are no tensor."""
+        """Return the buffer of a node's single tensor; None for lists and for values that are not tensors."""
         names = self.names.get(source, ())
         return names[0] if len(names) == 1 else None
 
@@ -133,7 +133,7 @@ class _Graph:
         return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare_value(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare the buffer of one of a node's values and return its name; None if the value is no tensor."""
+        """Declare a buffer for value `k` of a node and return its name; return None if the value is not a tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
@@ -147,7 +147,7 @@ class _Graph:
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
     def _dimension_size(self, node: Any, dim: Any) -> int:
-        """Return the size of a dimension, which may be an expression of symbols whose sizes are in the options."""
+        """Return a dimension's size, with symbols replaced by their sizes in the options; raises FormatError."""
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs(
@@ -155,7 +155,7 @@ class _Graph:
         )
         if not size.is_Integer:
             symbol = min(map(str, size.free_symbols), default=str(size))
-            raise FormatError(f"node {excerpt(node.name)}: must have a known shape; {symbol} is not given as a dim")
+            raise FormatError(f"node {excerpt(node.name)}: must have a known shape; give the size of {symbol} as a dim")
         return int(size)
 
 
@@ -164,9 +164,10 @@ def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
 
 
 def values_of(node: Any) -> tuple[Any, ...]:
-    """Return the values of a node as a tuple, even if there is only one."""
+    """Return the values of a node as a tuple, even if the node has a single value."""
     if "val" not in node.meta:
-        if node.op == "get_attr":  # an attribute such as a submodule has no value
+        # An attribute such as a submodule has no value.
+        if node.op == "get_attr":
             return ()
         raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]
@@ -182,8 +183,8 @@ def is_getitem(node: Any) -> bool:
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
-def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each argument of the operation's schema that the node sets, with its value."""
+def _set_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each argument in the operation's schema that the node sets, together with its value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
@@ -193,13 +194,15 @@ def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def storages_of(node: Any, count: int) -> Iterator[Any]:
-    """Yield, for each of a node's values, the node whose storage it is certain to share, or None.
+    """Yield, for each value of a node, the node whose storage the value certainly shares, or None.
 
-    An operation that returns a list of views has an argument in its schema that may alias any output ("*").
+    In the schema of an operation that returns a list of views, "*" marks the argument that any output may alias.
     """
     schema = getattr(node.target, "_schema", None)
     returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
-    aliases = [(argument.alias_info, value) for argument, value in _arguments(node) if argument.alias_info is not None]
+    aliases = [
+        (argument.alias_info, value) for argument, value in _set_arguments(node) if argument.alias_info is not None
+    ]
     for k in range(count):
         info = returns[0 if len(returns) == 1 else k] if k < len(returns) or len(returns) == 1 else None
         sources = (
@@ -210,18 +213,18 @@ def storages_of(node: Any, count: int) -> Iterator[Any]:
             and (other.before_set & info.before_set or (not info.before_set and "*" in other.after_set))
         )
         source = next(sources, None)
-        yield source if source is not None and _is_no_copy(node, source) else None
+        yield source if source is not None and _is_certain_view(node, source) else None
 
 
-def _is_no_copy(node: Any, source: Any) -> bool:
-    """Return True if an operation that may copy its argument returns a view of `source` instead."""
+def _is_certain_view(node: Any, source: Any) -> bool:
+    """Return True if the operation certainly returns a view of `source`, not a copy."""
     name = node.target._schema.name
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 
 
 def changed_by(node: Any) -> Iterator[Any]:
     """Yield the nodes whose tensors an operation changes in place."""
-    for argument, value in _arguments(node):
+    for argument, value in _set_arguments(node):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield from filter(_is_node, value if isinstance(value, (list, tuple)) else (value,))
 

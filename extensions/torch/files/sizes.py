@@ -1,4 +1,4 @@
-"""Sizes in exported programs of PyTorch: numbers, and expressions of symbols in the syntax of Python or sympy."""
+"""Sizes in PyTorch's exported programs: numbers, or expressions of symbols in the syntax of Python or sympy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "Max": max_number,
     "Min": min_number,
 }
-"""The functions that may occur in sizes, by their names in Python's syntax tree, sympy and torch."""
+"""The functions that may occur in sizes, keyed by their names in Python's syntax tree, sympy and torch."""
 _LONGEST = 300
 
 
 def size_of(dim: Any, dims: Mapping[str, int]) -> int:
-    """Return a size, evaluated if it is an expression of symbols; raises FormatError."""
+    """Return a size as a number; expressions are evaluated with the sizes of symbols in `dims`. Raises FormatError."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
     size = size if expression is None else evaluate(expression, dims)
@@ -39,7 +39,7 @@ def size_of(dim: Any, dims: Mapping[str, int]) -> int:
 
 
 def _expression(dim: Any) -> ast.expr | None:
-    """Return the expression of a size, or None for a number."""
+    """Return the parsed expression of a size, or None for a number; raises FormatError."""
     row = dim.get("as_expr") if isinstance(dim, dict) else None
     text = row.get("expr_str") if isinstance(row, dict) else None
     try:
@@ -49,7 +49,7 @@ def _expression(dim: Any) -> ast.expr | None:
 
 
 def names_in(dim: Any) -> Iterator[str]:
-    """Yield the symbols in a size, written as Python names or as sympy's Symbol('s0', integer=True)."""
+    """Yield the symbols in a size, which are written as Python names or as sympy's Symbol('s0', integer=True)."""
     expression = _expression(dim)
     calls = [part for part in ast.walk(expression) if isinstance(part, ast.Call)] if expression is not None else []
     functions = {id(call.func) for call in calls}
@@ -61,7 +61,7 @@ def names_in(dim: Any) -> Iterator[str]:
 
 
 def evaluate(found: ast.expr, dims: Mapping[str, int]) -> int | None:
-    """Return the value of an expression; None if it has anything but integers, known symbols and known functions."""
+    """Return the value of an expression; None if it contains unknown symbols, unknown functions or non-integers."""
     if isinstance(found, ast.Constant):
         return (
             dims.get(found.value) if isinstance(found.value, str) else found.value if type(found.value) is int else None

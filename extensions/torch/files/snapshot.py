@@ -1,12 +1,12 @@
 """Reader of PyTorch's memory snapshots: every allocation and release of its caching allocator, with addresses.
 
-A file is the pickle that `torch.cuda.memory._dump_snapshot` writes, or the same as JSON. Reading it runs no code: a
-pickle may contain numbers, texts, lists, tuples and dictionaries, but no other objects. Each stream of a device is a
-pool, since a buffer freed on one stream becomes free on another only after an event that the file does not record; a
-buffer used by other streams ends with their last use. Each private pool of CUDA graphs is a pool as well. Time steps
-count allocations and releases. A buffer older than the recording is alive from the recording's start, a buffer that is
-never freed to its end. Segments, which the allocator requests from the driver, are placed one after another in address
-order, since gaps between them are no memory.
+A file is the pickle that `torch.cuda.memory._dump_snapshot` writes, or the same data as JSON. Reading it runs no code:
+a pickle may contain only numbers, texts, lists, tuples and dictionaries. Each stream of a device is a pool, since a
+buffer freed on one stream becomes free on another only after an event that the file does not record; a buffer used by
+other streams ends with their last use. Each private pool of CUDA graphs is a pool as well. Time steps count allocations
+and releases. A buffer older than the recording is alive from the recording's start, and a buffer that is never freed is
+alive to its end. Segments, which the allocator requests from the driver, are placed one after another in address order,
+since the addresses between them are not memory.
 Source: torch/cuda/_memory_viz.py.
 """
 
@@ -33,17 +33,17 @@ _SMALL_SEGMENT = 2 << 20
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Unpickles numbers, texts and containers only; raises FormatError for anything that would import a module."""
+    """An unpickler of numbers, texts and containers; raises FormatError for objects whose class would be imported."""
 
     def find_class(self, module: str, name: str, /) -> NoReturn:
-        raise FormatError(f"must hold plain values only, got an object of {excerpt(f'{module}.{name}')}")
+        raise FormatError(f"must contain plain values only, got an object of {excerpt(f'{module}.{name}')}")
 
     def persistent_load(self, pid: Any, /) -> NoReturn:
-        raise FormatError(f"must hold plain values only, got a reference to {excerpt(pid)}")
+        raise FormatError(f"must contain plain values only, got a reference to {excerpt(pid)}")
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a snapshot; raises FormatError, and OptionError if dimensions are given."""
+    """Read a snapshot as a problem; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "PyTorch's snapshots")
     steps = steps_of(data)
     rows: list[dict[str, Any]] = []
@@ -56,7 +56,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             last = len(step.events)
             mine = [k for k, name in enumerate(pools) if name == pool]
             ranges = [(segment.address, segment.size) for segment in step.segments + step.last_segments]
-            places = _Places([*ranges, *step.requested], [step.tensors[k] for k in mine])
+            places = _SegmentLayout([*ranges, *step.requested], [step.tensors[k] for k in mine])
             highest = 0
             for k in mine:
                 tensor = step.tensors[k]
@@ -75,7 +75,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
-    """Return the pool name of each storage of a step: the device's default pool, or that of a stream or a graph."""
+    """Return the pool name of each storage of a step; the device `name`, then a CUDA graph and a stream."""
     pools = []
     for tensor in step.tensors:
         graph = graph_name(tensor.private) if tensor.private else ""
@@ -85,12 +85,12 @@ def pools_of(step: StepMemory, name: str) -> list[str]:
 
 
 def graph_name(private: Iterable[int]) -> str:
-    """Return the name of a CUDA graph's private pool."""
+    """Return the name of the private pool of a CUDA graph."""
     return "graph" + ".".join(map(str, private))
 
 
 def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
-    """Return the half-open lifetime of a storage in events; `last` is the number of events of the snapshot."""
+    """Return the half-open lifetime of a storage in events; `last` is the number of events in the snapshot."""
     start = 0 if tensor.phase == "given" else tensor.start
     return start, last + 1 if tensor.end is None else max(tensor.end, 1)
 
@@ -100,7 +100,9 @@ def steps_of(data: bytes) -> dict[int, StepMemory]:
     snapshot = _read_plain(data)
     traces = {device: trace for device, trace in enumerate(_list_field(snapshot, "device_traces")) if trace}
     if not traces:
-        raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
+        raise FormatError(
+            "device_traces: must have events: start recording the memory history before taking the snapshot"
+        )
     return {device: _recorded_step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
 
 
@@ -109,13 +111,13 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
         raise
-    except Exception:  # noqa: BLE001  bytes that are no pickle can raise anything
-        way = "a script is named with its function, SCRIPT.py:FUNCTION"
+    except Exception:  # noqa: BLE001  bytes that are not a pickle can raise any exception
+        way = "for a script, also name its function: SCRIPT.py:FUNCTION"
         raise FormatError(
-            f"must be a snapshot as torch.cuda.memory writes it, JSON or pickle, and is neither: {way}"
+            f"must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; {way}"
         ) from None
     if not isinstance(value, dict) or "device_traces" not in value:
-        raise FormatError("must be a snapshot: an object with segments and device_traces")
+        raise FormatError("must be a snapshot: an object with the fields segments and device_traces")
     return value
 
 
@@ -133,8 +135,8 @@ def _number_field(event: Any, name: str, path: str) -> int:
     return value
 
 
-class _Places:
-    """The address ranges that segments of some tensors ever covered, in ascending order, merged if they overlap."""
+class _SegmentLayout:
+    """The address ranges ever covered by segments that contain some of the tensors: ascending, with overlaps merged."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []
@@ -158,8 +160,10 @@ class _Places:
 
 
 def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
-    """Return the recorded step of a device; its events are read backward to find the initial state, then forward."""
-    events = [_event_row(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
+    """Return the recorded step of a device. Events are read backward to find the initial state, then forward."""
+    events = [
+        _event_row(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known_event(event)
+    ]
     held, live = _last_state(snapshot, device, is_only)
     step = StepMemory(last_segments=tuple(held.values()))
     step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
@@ -199,7 +203,7 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
 def _last_state(
     snapshot: Mapping[str, Any], device: int, is_only: bool
 ) -> tuple[dict[int, Segment], dict[int, Storage]]:
-    """Return the segments of a device at the end of the recording, and their allocated blocks, by address."""
+    """Return a device's segments at the end of the recording, and their allocated blocks, both keyed by address."""
     held, live = dict[int, Segment](), dict[int, Storage]()
     for k, row in enumerate(_list_field(snapshot, "segments")):
         path = f"segments[{k}]"
@@ -221,7 +225,7 @@ def _last_state(
 
 
 def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
-    """Return the bytes that were requested for a block; its whole size if the file does not state them."""
+    """Return the bytes requested for a block; if the file does not state them, return the block's whole size."""
     requested = _number_field({"requested_size": size, **block}, "requested_size", path)
     if requested > size:
         raise FormatError(f"{path}.requested_size: must be at most the size of its block ({size}), got {requested}")
@@ -236,7 +240,7 @@ def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
     return Segment(_number_field(row, address, path), length, stream, kind == "small", private)
 
 
-def _is_known(event: Any) -> bool:
+def _is_known_event(event: Any) -> bool:
     return isinstance(event, dict) and event.get("action") in {"alloc", *_FREED, *_CHANGES}
 
 
@@ -247,7 +251,7 @@ def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _read_storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage that an event allocates or frees, as one that existed before the step."""
+    """Return the storage that an event allocates or frees, marked as one that existed before the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
@@ -256,7 +260,7 @@ def _read_storage(event: Mapping[str, Any]) -> Storage:
 
 
 def _name_graphs(step: StepMemory) -> None:
-    """Set the private pool of each storage that lies in a segment of a CUDA graph."""
+    """Set the private pool of each storage inside a segment of a CUDA graph."""
     private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
     lows = [row.address for row in private]
     for tensor in step.tensors:

@@ -1,4 +1,4 @@
-"""The storages that a step of torch keeps in memory, read from a recording or from a snapshot."""
+"""The storages that a torch step keeps in memory, taken from a recording or a snapshot."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(slots=True)
 class Storage:
-    """A storage: its bytes, its origin, and its events: it is alive from `start` to `end`, None if never freed.
+    """A storage of `size` bytes, alive from event `start` to event `end`, which is None if it is never freed.
 
-    `stream` is the stream that allocated it, `private` the pool of a CUDA graph, `address` the recorded address.
+    `stream` is the stream that allocated it, `private` the private pool of a CUDA graph, `address` the recorded
+    address.
     """
 
     size: int
@@ -35,7 +36,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A range of addresses that the allocator got from the driver, for the small or large requests of one stream."""
+    """A range of addresses that the allocator got from the driver, used for small or large requests of one stream."""
 
     address: int
     size: int
@@ -51,10 +52,10 @@ class Segment:
 class StepMemory:
     """The storages of a step, in the order in which they are allocated and freed.
 
-    `events` are positions of tensors: n where tensor n is allocated, ~n where it is freed; tensors that exist from the
-    start have no allocation event. A snapshot also gives the segments at its start and at its end, the segments
-    requested between (address and size), the events at which free segments were released, and the allocator's settings.
-    `unmeasured` are operators that may allocate more bytes than are counted.
+    `events` contains n where tensor n is allocated and ~n where it is freed; tensors that exist from the start have no
+    allocation event. A snapshot also provides the segments at its start and end, those requested in between (address
+    and size), the events at which free segments were released, and the allocator's settings. `unmeasured` names
+    operators that may allocate more bytes than are counted.
     """
 
     tensors: list[Storage] = field(default_factory=list)

@@ -1,12 +1,13 @@
 """Reader of inductor's wrapper code, `output_code.py`: the storages that its function `call` allocates and reuses.
 
-Each statement is a time step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one; external kernels
-allocate storages whose shapes `assert_size_stride` states. A new name for an old buffer on a line with the comment
-`# reuse` or `# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A
-buffer is alive from the first statement that passes it to a call, which writes it, to the last statement that names it
-or a view of it; returned buffers stay alive. In the wrapper's own plan, each storage is a pool of its size. The problem
-has one arena for each device, where a storage is alive from its first buffer to its last; a reuse whose first kernel
-only writes the bytes (`out_ptr` in the kernel's source, or `out=` in a call) starts a new buffer. No code is run.
+Each statement is a time step. `empty_strided_*` allocates a storage and `alloc_from_pool` a part of one; external
+kernels allocate storages whose shapes `assert_size_stride` states. A new name for an old buffer, on a line with the
+comment `# reuse` or `# alloc`, is a new buffer in the bytes of the old one; every other new name is a view of the same
+buffer. A buffer is alive from the first statement that passes it to a call, which writes it, to the last statement that
+names it or a view of it; returned buffers stay alive. In the wrapper's own plan, each storage is a pool of its size.
+The problem has one arena for each device, where a storage is alive from its first buffer to its last. A reuse whose
+first kernel only writes the bytes (`out_ptr` in the kernel's source, or `out=` in a call) starts a new buffer. No code
+is run.
 Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
@@ -32,10 +33,10 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise FormatError(f"wrapper: must be Python: {error}") from error
+        raise FormatError(f"wrapper: must be Python code: {error}") from error
     functions = {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
     if "call" not in functions:
-        raise FormatError("wrapper: must have the function call, as inductor writes it")
+        raise FormatError("wrapper: must define the function `call`, as inductor does")
     dims = {name: size for name, size in options.dims.items() if isinstance(size, int)}
     wrapper = WrapperStorages(module, text.splitlines(), dims)
     for when, statement in enumerate(_statements(functions["call"].body, functions)):
@@ -47,7 +48,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     while isinstance(last, ast.With):
         last = last.body[-1]
     if not isinstance(last, ast.Return):
-        raise FormatError(f"line {last.lineno}: must be followed by the return of the wrapper: is the file cut off?")
+        raise FormatError(f"line {last.lineno}: must be followed by a return statement: is the file cut off?")
     if wrapper.open:
         raise OpenSizesError(
             f"sizes: must be numbers, got {', '.join(wrapper.open)} open", dict.fromkeys(wrapper.open, 1)
@@ -64,16 +65,16 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     if not buffers:
         unknown = "".join(f"; {finding.message}" for finding in findings)
         raise FormatError(
-            f"wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none{unknown}"
+            f"wrapper: must use buffers that it allocates, for example by empty_strided_cpu, got none{unknown}"
         )
     used = {row.storage: wrapper.storages[row.storage] for row in buffers}
     own = _problem_of(
-        [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
+        [_row_of(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
         [{"name": name, "size": storage.size} for name, storage in used.items()],
     )
     devices = dict.fromkeys(storage.device for storage in used.values())
     arenas = [
-        _row(held[0].name if is_later else name, _extent(held) if is_later else used[name].size, held, options)
+        _row_of(held[0].name if is_later else name, _span(held) if is_later else used[name].size, held, options)
         | ({"pools": (used[name].device,)} if len(devices) > 1 else {})
         for name, lives in _uses_of_storages(buffers).items()
         for is_later, held in enumerate(lives)
@@ -87,14 +88,14 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     )
 
 
-def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of a buffer that is alive from the first to the last step of some wrapper buffers."""
+def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
+    """Return the row of a buffer that is alive from the first to the last step of the given wrapper buffers."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 
 
 def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
-    """Return the successive uses of each storage as lists of buffers; a reuse that reads no old bytes starts one."""
+    """Return each storage's successive uses as lists of buffers; a reuse that reads no old bytes starts a new list."""
     lives: dict[str, list[list[WrapperBuffer]]] = {}
     for row in buffers:
         of_storage = lives.setdefault(row.storage, [])
@@ -104,7 +105,7 @@ def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[W
     return lives
 
 
-def _extent(buffers: Sequence[WrapperBuffer]) -> int:
+def _span(buffers: Sequence[WrapperBuffer]) -> int:
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 
 
@@ -113,7 +114,7 @@ def _problem_of(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]])
 
 
 def _unknown_findings(wrapper: WrapperStorages) -> Iterator[Finding]:
-    """Yield findings on storages of unknown size, on reuses of unknown effect, and on values of unknown type."""
+    """Yield findings about values of unknown size, reuses that may read old bytes, and values of unknown type."""
     if wrapper.unseen:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
         yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
@@ -130,25 +131,23 @@ def _unknown_findings(wrapper: WrapperStorages) -> Iterator[Finding]:
 
 
 def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, including those inside `with` and those of the partitions that it calls."""
+    """Yield the statements of a function, including those inside `with` blocks and called partitions."""
     for statement in body:
         called = _called_partition(statement, functions)
         if isinstance(statement, ast.With):
             yield from _statements(statement.body, functions)
         elif isinstance(statement, ast.If | ast.For | ast.While | ast.Try):
             word = type(statement).__name__.lower()
-            raise FormatError(
-                f"line {statement.lineno}: must be without branches and loops of its own, got {excerpt(word)}"
-            )
+            raise FormatError(f"line {statement.lineno}: must not branch or loop, got {excerpt(word)}")
         elif called is not None:
-            # A partition uses the same buffer names as the function that calls it, so it is read in place.
+            # A partition uses the same buffer names as the function that calls it, so its statements are read in place.
             yield from _statements(called.body, functions)
         else:
             yield statement
 
 
 def _called_partition(statement: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> ast.FunctionDef | None:
-    """Return the partition that a statement calls, as `self.partitions[0](…)` or `partition_0(…)`; None for others."""
+    """Return the partition that a statement calls, as `self.partitions[0](…)` or `partition_0(…)`; else None."""
     value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
     match value:
         case ast.Call(

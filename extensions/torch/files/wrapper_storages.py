@@ -1,4 +1,4 @@
-"""The storages of inductor's wrapper code, collected statement by statement."""
+"""The storages in inductor's wrapper code, collected statement by statement."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ _REUSED = "# reuse"
 _NEW_BUFFER = (_REUSED, "# alloc")
 _SIGNATURE = re.compile(r"\b(?:void|def)\s+\w+\(([^()]*)\)")
 _OUT = "out_ptr"
-"""The prefix of inductor's names for kernel parameters that are only written; those also read begin with `in_out_ptr`.
-"""
+"""The prefix of kernel parameters that are only written; parameters that are also read are `in_out_ptr`."""
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
 _PREFIX = "buf"
-"""The prefix of buffer names; other results of calls are numbers, streams or arguments."""
+"""The prefix of buffer names; results with other names are numbers, streams or arguments."""
 
 
 @dataclass
 class WrapperBuffer:
-    """A buffer: its storage, its offset and bytes there, the bytes of an element, and the steps that use it.
+    """A buffer: its storage, its offset and size there, the bytes of one element, and the steps that use it.
 
-    `is_fresh` is True if the buffer reuses bytes whose old values nothing reads, and None if that is unknown.
+    `is_fresh` is True if the buffer reuses bytes whose old values are never read, and None if that is unknown.
     """
 
     name: str
@@ -44,7 +43,7 @@ class WrapperBuffer:
 
 @dataclass(frozen=True)
 class WrapperStorage:
-    """A storage: its bytes and the kind of its device."""
+    """A storage: its size in bytes and the kind of its device."""
 
     size: int
     device: str
@@ -52,7 +51,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value that an external kernel made: the step, the line, the kernel, and the element sizes of its arguments."""
+    """A value computed by an external kernel: the step, line, kernel, and element sizes of its arguments."""
 
     when: int
     line: int
@@ -62,7 +61,7 @@ class MadeElsewhere:
 
 @dataclass(frozen=True)
 class _Allocation:
-    """A call that allocates a tensor or an example argument; without strides the tensor is contiguous."""
+    """A call that allocates a tensor or an example argument; a tensor without strides is contiguous."""
 
     shape: ast.expr
     strides: ast.expr | None
@@ -71,7 +70,7 @@ class _Allocation:
 
     @classmethod
     def from_expression(cls, value: ast.expr) -> _Allocation | None:
-        """Read an allocating call; return None for other expressions. Raises FormatError for types of unknown size."""
+        """Return the allocation that a call makes; None for other expressions. Raises FormatError for unknown types."""
         function = _called_name(value)
         if not isinstance(value, ast.Call) or not (function in (_EMPTY, _EXAMPLE) or function.startswith(_STRIDED)):
             return None
@@ -84,19 +83,20 @@ class _Allocation:
 
 
 class WrapperStorages:
-    """The storages, the buffers, and the buffer of each name, after the statements added so far.
+    """The storages and buffers after the statements added so far, and the buffer of each name.
 
-    `unseen` are passed-on values of external kernels whose bytes are unknown, `assumed` those with a known shape and an
-    unknown type. `dims_named` are the symbols in sizes, `open` the symbols without a given size.
+    `unseen` are values of external kernels that are passed on and whose bytes are unknown; `assumed` are those with a
+    known shape and an unknown type. `dims_named` are the symbols that occur in sizes, `open` the symbols without a
+    given size.
     """
 
     def __init__(self, module: ast.Module, lines: Sequence[str], dims: Mapping[str, int]) -> None:
         self.lines, self.dims = lines, dims
         self.examples: dict[str, int] = {}
-        """The bytes of an element of each argument, from the example inputs in the wrapper's own benchmark."""
+        """The bytes per element of each argument, from the example inputs in the wrapper's benchmark."""
         self.device, self.element = "default", 4
         self.parameters: dict[str, list[str]] = {}
-        """The parameter names of each kernel with source; the names show which parameters are only written."""
+        """The parameter names of each kernel with source code; the names show which parameters are only written."""
         self._find_types_and_kernels(module)
         self.storages: dict[str, WrapperStorage] = {}
         self.buffers: list[WrapperBuffer] = []
@@ -112,7 +112,7 @@ class WrapperStorages:
         if isinstance(statement, ast.Delete):
             return
         if isinstance(statement, ast.Expr) and _called_name(statement.value) in _ASSERTIONS:
-            self._count_asserted(statement.value)
+            self._add_asserted_storage(statement.value)
             return
         passed: list[ast.AST] = [statement]
         if isinstance(statement, ast.Assign):
@@ -132,12 +132,13 @@ class WrapperStorages:
             self._bind_results(statement, when)
 
     def _find_types_and_kernels(self, module: ast.Module) -> None:
-        """Record kernels' parameters and types of arguments; a tensor of unknown type gets the first known type."""
+        """Record kernel parameters and argument types; a tensor of unknown type gets the first known type."""
         found: list[_Allocation] = []
         for statement in ast.walk(module):
             if isinstance(statement, ast.Assign) and (kernel := _kernel_parameters(statement.value)):
                 self.parameters |= dict.fromkeys(_variable_names(*statement.targets), kernel)
-            with suppress(ValueError, LookupError):  # read() raises these errors with their line
+            # `read` raises these errors later, together with the line.
+            with suppress(ValueError, LookupError):
                 if (
                     isinstance(statement, ast.Assign)
                     and (allocation := _Allocation.from_expression(statement.value)) is not None
@@ -148,7 +149,7 @@ class WrapperStorages:
             self.device, self.element = found[0].device, found[0].element
 
     def _bind_results(self, statement: ast.Assign, when: int) -> None:
-        """Record the names that a statement binds: results of an external kernel, or values that are no buffers."""
+        """Record names that an assignment binds to results of an external kernel; other names lose their buffers."""
         given = {self.names[name].element for name in _variable_names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _variable_names(statement.value) if name in self.examples}
         for name in _variable_names(*statement.targets):
@@ -158,7 +159,7 @@ class WrapperStorages:
                 by = ast.unparse(statement.value.func)
                 self.elsewhere[name] = MadeElsewhere(when, statement.lineno, by, frozenset(given))
 
-    def _count_asserted(self, value: ast.expr) -> None:
+    def _add_asserted_storage(self, value: ast.expr) -> None:
         """Add the storage of an external kernel's result, with the shape that an assertion states."""
         if (
             not isinstance(value, ast.Call)
@@ -177,7 +178,7 @@ class WrapperStorages:
         self.names[name].steps.append(made.when)
 
     def _bind_buffer(self, name: str, statement: ast.Assign) -> bool:
-        """Bind a name to the buffer that a statement allocates or views; return False if there is no such buffer."""
+        """Bind a name to the buffer that a statement allocates or views; return False if the statement does neither."""
         value, function = statement.value, _called_name(statement.value)
         if (found := _Allocation.from_expression(value)) is not None:
             self._allocate(name, self._element_span(found.shape, found.strides), found.element, found.device)
@@ -186,7 +187,9 @@ class WrapperStorages:
             pool, offset, dtype, shape, strides = value.args[:5]
             element = _element_bytes(dtype)
             storage = self.names[ast.unparse(pool)].storage
-            self._add_buffer(name, storage, self._number(offset), self._element_span(shape, strides) * element, element)
+            self._add_buffer(
+                name, storage, self._integer_value(offset), self._element_span(shape, strides) * element, element
+            )
             return True
         source = value.args[0] if isinstance(value, ast.Call) and function in _VIEWS else value
         source = source.value if isinstance(source, ast.Subscript) else source
@@ -204,7 +207,7 @@ class WrapperStorages:
             return True
         if isinstance(value, ast.Call):
             shape, strides, *offsets = value.args[1:4]
-            at = base.offset + sum(map(self._number, offsets)) * base.element
+            at = base.offset + sum(map(self._integer_value, offsets)) * base.element
             self._add_buffer(name, base.storage, at, self._element_span(shape, strides) * base.element, base.element)
         else:
             self._add_buffer(name, base.storage, base.offset, base.size, base.element)
@@ -213,7 +216,7 @@ class WrapperStorages:
         return True
 
     def _is_only_written(self, name: str, statement: ast.stmt) -> bool | None:
-        """Return whether a statement writes a buffer without reading it; None if the called kernel has no source."""
+        """Return True if a statement writes a buffer without reading it; None if the kernel's source is missing."""
         call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
         if not isinstance(call, ast.Call) or [*_variable_names(call)].count(name) > 1:
             return False
@@ -228,7 +231,7 @@ class WrapperStorages:
         return any(isinstance(each, ast.Name) and each.id == name and said.startswith(_OUT) for each, said in pairs)
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Add a storage for a number of elements, and the buffer that covers it."""
+        """Add a storage for a number of elements, and a buffer that covers all of it."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._add_buffer(name, name, 0, elements * element, element)
 
@@ -236,30 +239,30 @@ class WrapperStorages:
         self.names[name] = WrapperBuffer(name, storage, offset, size, element)
         self.buffers.append(self.names[name])
 
-    def _number(self, value: ast.expr) -> int:
-        """Return the value of an expression; if it has symbols without sizes, record them and return 0."""
+    def _integer_value(self, value: ast.expr) -> int:
+        """Return the value of an expression; if some of its symbols lack sizes, record these and return 0."""
         names = [name for name in _variable_names(value) if name.isidentifier()]
         self.dims_named.update(names)
         if missing := [name for name in names if name not in self.dims]:
             self.open += [name for name in missing if name not in self.open]
             return 0
         if (found := evaluate(value, self.dims)) is None or found < 0:
-            raise FormatError(f"sizes: must be numbers, got {excerpt(ast.unparse(value))}; compile with dynamic=False")
+            raise FormatError(f"sizes: must be integers, got {excerpt(ast.unparse(value))}; compile with dynamic=False")
         return found
 
     def _element_span(self, shape: ast.expr, strides: ast.expr | None) -> int:
-        """Return the number of elements from a tensor's first to its last; contiguous without strides."""
-        sizes = [self._number(each) for each in getattr(shape, "elts", (shape,))]
+        """Return the number of elements from a tensor's first to its last; a tensor without strides is contiguous."""
+        sizes = [self._integer_value(each) for each in getattr(shape, "elts", (shape,))]
         if 0 in sizes:
             return 0
         if strides is None:
             return element_count(sizes)
-        steps = [self._number(each) for each in getattr(strides, "elts", (strides,))]
+        steps = [self._integer_value(each) for each in getattr(strides, "elts", (strides,))]
         return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
 
 
 def _kernel_parameters(value: ast.expr) -> list[str]:
-    """Return the parameter names of a kernel that a call compiles, from its source; none for other expressions.
+    """Return the parameter names of the kernel that a call compiles, read from its source; else an empty list.
 
     A parameter that an atomic operation changes is also read, so its name gets the prefix "atomic".
     """
@@ -293,5 +296,5 @@ def _device_kind(value: ast.expr) -> str:
 def _element_bytes(dtype: ast.expr) -> int:
     name = ast.unparse(dtype).rpartition(".")[2]
     if (bits := bits_of(name)) is None:
-        raise FormatError(f"types: must be of a known size, got {excerpt(name)}")
+        raise FormatError(f"types: must have a known size, got {excerpt(name)}")
     return -(-bits // 8)

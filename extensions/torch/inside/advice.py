@@ -1,7 +1,7 @@
 """Advice on a step's memory: the bytes that the allocator reserves, the cause, and one-line changes that reduce them.
 
-Each row of advice simulates the whole step on an empty device with one change. A snapshot that begins in the middle of
-a run is treated as if its initial storages were allocated in address order. torch is not imported.
+For each row of advice, the whole step is simulated on an empty device with one change. If a snapshot begins in the
+middle of a run, its initial storages are treated as if they were allocated in address order. torch is not imported.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="
 _MOST_SPLITS, _MOST_ROWS = 16, 8
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _GRID = 12
-"""The number of evenly spaced priming blocks that are tried first, so that most later simulations end early."""
+"""The number of evenly spaced block sizes tried first, so that a good one ends most later simulations early."""
 
 
 class Stranded(Answer):
-    """Bytes that are free in segments when most is reserved, with the source line whose blocks keep those segments."""
+    """Free bytes in segments at the reserved peak, and the source line whose blocks keep these segments reserved."""
 
     line: str
     bytes: int
@@ -45,9 +45,9 @@ class Stranded(Answer):
 
 
 class AdviceRow(Answer):
-    """A change, the line of code that makes it, the most bytes reserved with it, and the number of simulated values.
+    """A change, the code line that applies it, the peak of reserved bytes with it, and the number of simulated values.
 
-    `is_least` is True if no other value of the change reserves fewer bytes, and False if time ended the search.
+    `is_least` is True if no other value of the change reserves fewer bytes, and False if not all values were tried.
     """
 
     change: str
@@ -59,9 +59,9 @@ class AdviceRow(Answer):
 
 
 class Advice(Answer):
-    """The bytes that a step reserves now, the stranded bytes, and rows of changes, the least bytes first.
+    """The bytes that a step reserves now, the stranded bytes (free but kept reserved), and the changes, best first.
 
-    `blocks` is the largest sum of allocated blocks, below which no change can get. `unsure` are sentences on the
+    `blocks` is the peak sum of allocated blocks, a lower bound for every change. `unsure` contains sentences on the
     assumptions of the numbers.
     """
 
@@ -73,16 +73,16 @@ class Advice(Answer):
 
 
 class _AboveError(Exception):
-    """A simulation reserves at least as much as the best one so far, so it is ended."""
+    """A simulation is ended early, because it reserves at least as many bytes as the best one so far."""
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step; `planned` is its plan's peak, which is optimal if `is_least`. Raises OptionError."""
+    """Return advice for a step whose plan has the peak `planned`, optimal if `is_least`; raises OptionError."""
     if not device.is_simulated:
-        raise OptionError(f"advise: must be given for allocators that are simulated, not for {device.allocator}")
+        raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
     reserved = _reserved_bytes(whole, device, settings)
-    # `now` starts from the snapshot's initial state, `reserved` from an empty device, as all rows do.
+    # `now` starts from the snapshot's initial state; `reserved`, like every row, starts from an empty device.
     now = simulate(step, device, None).allocator.peak
     rows = [
         *_settings_rows(whole, device, settings),
@@ -103,7 +103,7 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
 
 
 def _steady_step(step: StepMemory) -> StepMemory:
-    """Return a step without the initial segments and the recorded addresses of its snapshot."""
+    """Return a copy of a step without the initial segments and the recorded addresses of its snapshot."""
     whole = copy(step)
     whole.segments, whole.requested = (), []
     return whole
@@ -118,7 +118,7 @@ def _reserved_bytes(
     primed: tuple[int, int] | None = None,
     below: int | None = None,
 ) -> int | None:
-    """Return the most bytes reserved; None if the step runs out of memory or reserves `below` or more bytes."""
+    """Return the peak of reserved bytes; None if the step runs out of memory or the peak reaches `below` bytes."""
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
         if below is not None and allocator.peak >= below:
@@ -138,7 +138,8 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
         line = f"{_VARIABLE}expandable_segments:True"
         if found is not None:
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
-    # Values between two block sizes act alike, and torch refuses values up to the size of a shared segment.
+    # Values between two block sizes have the same effect, and torch refuses values up to the size of a shared segment,
+    # so only block sizes above that are tried.
     sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.counts(row) and row.size > LARGE_SEGMENT)
     values = sorted({*sizes, *(size + 1 for size in sizes)})
     tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]
@@ -160,7 +161,7 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
 
 
 def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the row of the best garbage_collection_threshold; none without a capacity."""
+    """Yield the row of the best garbage_collection_threshold; yield nothing without a capacity."""
     if device.usable_bytes is None or settings.expandable:
         return
     found_by = [
@@ -180,11 +181,11 @@ def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSe
 def _priming_rows(
     step: StepMemory, device: FitsOptions, settings: AllocatorSettings, reserved: int | None
 ) -> Iterator[AdviceRow]:
-    """Yield the row of the best priming block: a block that is allocated and freed before the step.
+    """Yield the row of the best priming block, which is allocated and freed before the step to leave a large segment.
 
-    A block gets its own segment, in multiples of 2 MiB, and smaller differences change no segment, so all multiples up
-    to the best total are candidates. A simulation ends as soon as it reserves more than the best one; of equal totals,
-    the smallest block is chosen.
+    A block gets a separate segment, in multiples of 2 MiB; smaller differences change no segment, so the candidates are
+    all multiples up to the best total. A simulation ends as soon as it reserves more than the best one; among equal
+    totals, the smallest block is chosen.
     """
     of_stream = Counter[int]()
     for row in step.tensors:
@@ -220,7 +221,7 @@ def _priming_rows(
 
 
 def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the row of one shared pool for all CUDA graphs, captured in the recorded order and run in turns."""
+    """Yield the row of one pool shared by all CUDA graphs, captured in the recorded order and run in turns."""
     if len({row.private for row in step.tensors if row.private}) < 2:
         return
     shared = copy(step)
@@ -236,7 +237,7 @@ def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettin
 
 
 def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
-    """Return the largest sum of the bytes of allocated blocks during a step."""
+    """Return the peak sum of allocated block bytes during a step."""
     sizes = [settings.round_size(row.size) if device.counts(row) else 0 for row in step.tensors]
     live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
     for event in step.events:
@@ -246,7 +247,7 @@ def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSe
 
 
 def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
-    """Yield the free bytes of segments at the peak, grouped by the line of the largest block in each segment."""
+    """Yield the free bytes of segments at the peak, grouped by the source line of the largest block in each segment."""
     free, count, held = Counter[str](), Counter[str](), Counter[str]()
     is_found = False
 
@@ -276,7 +277,7 @@ def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterato
 
 
 def _assumptions(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
-    """Yield sentences on events that the snapshot does not record and on differences from the simulation."""
+    """Yield sentences on events missing from the snapshot and on differences between it and the simulation."""
     if step.most_reserved is None:
         return
     given = sum(1 for row in step.tensors if row.phase == "given")

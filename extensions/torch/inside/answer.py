@@ -1,7 +1,7 @@
-"""The answer whether a step of torch fits: live bytes, bytes of a plan, and bytes that the allocator reserves.
+"""The answer whether a torch step fits: its live bytes, the bytes of a plan, and the bytes that the allocator reserves.
 
-Live bytes are the bytes of storages at the live peak. The plan places all storages in one arena and has a lower bound
-on the peak of every plan; reserved bytes are those of the segments of torch's simulated caching allocator.
+Live bytes are the sizes of all storages at the live peak. The plan places all storages in one arena and has a lower
+bound on the peak of every plan; reserved bytes are those of the segments of torch's simulated caching allocator.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_GROUPS = 12
 
 
 class AliveGroup(Answer):
-    """Storages alive at the live peak that have the same purpose, module, source line and operation."""
+    """Storages that are alive at the live peak and share purpose, module, source line and operation."""
 
     role: str
     module: str
@@ -50,7 +50,7 @@ class AliveGroup(Answer):
 
 
 class Unknown(Answer):
-    """Memory that a step needs but no trace shows, with the option that sets it and the bytes assumed for it."""
+    """Memory that a step needs but no trace shows, with the option that sets its size and the bytes assumed."""
 
     name: str
     option: str
@@ -58,7 +58,7 @@ class Unknown(Answer):
 
 
 class LargestSize(Answer):
-    """The largest size with which the step fits, None if there is none, and the number of sizes tried."""
+    """The largest size at which the step fits, or None if it never fits, and the number of sizes tried."""
 
     name: str
     size: int | None
@@ -68,7 +68,7 @@ class LargestSize(Answer):
 class Checkpointed(Answer):
     """Modules whose activations `torch.utils.checkpoint` recomputes so that a step fits.
 
-    `extra_cost` is the fraction of the cost of all operations that runs twice. `modules` is None if no choice fits.
+    `extra_cost` is the fraction of the cost of all operations that is spent twice. `modules` is None if no choice fits.
     """
 
     modules: tuple[str, ...] | None
@@ -77,11 +77,11 @@ class Checkpointed(Answer):
 
 
 class BetterOrder(Answer):
-    """The memory of the step in the best order found, in one arena, if each storage is freed after its last reader.
+    """The memory of the step in one arena, in the best order found, if each storage is freed after its last reader.
 
     `peak` is the peak of a plan in that order. `recomputed` is the peak if single operations run again, and
-    `extra_cost` the fraction of the cost that they add; `recomputed` is None if that was not needed. torch.compile with
-    the backend memplan uses such orders.
+    `extra_cost` the fraction of the cost that they add; `recomputed` is None if this was not needed. torch.compile uses
+    such orders with the backend memplan.
     """
 
     given_peak: int
@@ -92,7 +92,7 @@ class BetterOrder(Answer):
 
 
 class Ways(Answer):
-    """Ways to make a step fit: smaller sizes such as the batch, modules to checkpoint, a better order."""
+    """Changes with which a step fits: smaller sizes such as the batch, modules to checkpoint, or a better order."""
 
     sizes: tuple[LargestSize, ...]
     checkpoint: Checkpointed | None
@@ -102,8 +102,8 @@ class Ways(Answer):
 class Left(Answer):
     """The bytes of a capacity that remain free during the whole step, for example for a cache.
 
-    `most` is the capacity less the live peak: no allocator leaves more. `total` is the capacity less the allocator's
-    blocks, `contiguous` the largest piece of it; `planned` is the capacity less a planned arena.
+    `most` is the capacity minus the live peak, an upper bound for every allocator. `total` is the capacity minus the
+    allocator's blocks, and `contiguous` the largest piece of it; `planned` is the capacity minus a planned arena.
     """
 
     most: int
@@ -115,7 +115,8 @@ class Left(Answer):
 class Recorded(Answer):
     """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
 
-    `misplaced` counts blocks at another address in the simulation; `is_equal` is True if both end with equal segments.
+    `misplaced` counts blocks with a different address in the simulation; `is_equal` is True if both end with equal
+    segments.
     """
 
     device: int
@@ -135,7 +136,7 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A traced step compared with its snapshot: the largest storages alive at the peak in only one of them, by size."""
+    """A traced step compared with its snapshot: the largest storages, by size, alive at only one of the peaks."""
 
     live_peak: int
     reserved: int
@@ -147,10 +148,10 @@ class FitsAnswer(Answer):
     """The answer whether a step fits, and why; sizes are in bytes.
 
     `fits` is None without a capacity, if a better plan may fit, or if an operator keeps memory that is not counted.
-    `proof` states how the answer is known. `live_peak` is the largest sum of live storages, `peak` the need of a plan
-    in one arena, `lower_bound` the need of every such plan; `reserved` is the most that the caching allocator reserves
-    without a limit, None for allocators that are not simulated. `roles` are the bytes at the live peak by purpose,
-    `alive` the largest groups of them by module and line, `running` the operation. `left` is set if a step surely fits,
+    `proof` states the evidence. `live_peak` is the peak sum of live storages, `peak` the bytes of a plan in one arena,
+    and `lower_bound` the bytes that every such plan needs; `reserved` is the peak that the caching allocator reserves
+    without a limit, None for allocators that are not simulated. `roles` gives the bytes at the live peak by purpose,
+    `alive` their largest groups by module and line, `running` the operation. `left` is set if a step surely fits,
     `recorded` and `turns` for snapshots, `compared` if a snapshot was given with the model.
     """
 
@@ -186,10 +187,10 @@ class SnapshotAnswer(Answer):
 
 
 def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
-    """Return whether the recorded step of an allocator snapshot fits, and the bytes left; torch is not imported.
+    """Decide whether the recorded step of an allocator snapshot fits, and return the bytes left; torch is not imported.
 
-    The options are those of `FitsOptions`; the allocator `cuda` uses the settings stored in the snapshot. Raises
-    FormatError for data that are no snapshot, and OptionError.
+    The options are the fields of `FitsOptions`; the allocator `cuda` uses the settings stored in the snapshot. Raises
+    FormatError for data that are not a snapshot, and OptionError.
     """
     device = validate_options(FitsOptions, options)
     answers = []
@@ -210,7 +211,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
 
 
 def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
-    """Return the answer for a recorded step on a device."""
+    """Return the answer whether a recorded step fits a device."""
     began = time.monotonic()
     live_peak, at = live_peak_of(step, device)
     alive = _alive_at(step, device, at)
@@ -253,7 +254,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare the live peak of a step with that of the fullest device of a snapshot, in rounded sizes of blocks."""
+    """Compare a step's live peak with that of the snapshot's device with the largest one, in rounded block sizes."""
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
@@ -283,7 +284,7 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
 
 
 def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
-    """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None without graphs."""
+    """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None if there are no graphs."""
     held = Counter[str]()
     for segment in step.last_segments:
         if segment.private:
@@ -305,7 +306,7 @@ def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
 
 
 def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
-    """Return whether a step fits, None if that is unknown, and the sentence that gives the reason."""
+    """Return whether a step fits, or None if that is unknown, and a sentence that gives the reason."""
     usable = device.usable_bytes
     if usable is None:
         return None, "no capacity is given"
@@ -342,7 +343,7 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
 
 
 def _operation_text(step: StepMemory, at: int) -> str:
-    """Return a text on the operation that allocates the last storage before the live peak."""
+    """Return a text that names the operation that allocates the last storage before the live peak."""
     if not at:
         return "before the step"
     tensor = step.tensors[step.events[at - 1]]

@@ -1,10 +1,10 @@
-"""The backend `memplan` of torch.compile: the order with the least peak, and recomputation to keep a capacity.
+"""The backend `memplan` of torch.compile: the order with the least peak, and recomputation to stay within a capacity.
 
     torch.compile(model, backend="memplan", options={"capacity": "8GiB", "inner": "eager"})
 
 Each graph that AOT autograd traces is reordered. Then inductor compiles it, and its fused kernels are reordered once
-more; or it runs operation by operation, with the bits of eager mode. With a capacity, operations of the forward pass
-run again in the backward pass if their outputs do not fit.
+more; with `inner="eager"`, it runs operation by operation instead, with the same bits as eager mode. With a capacity,
+operations of the forward pass run again in the backward pass if their outputs do not fit.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from memplan.questions.reading import validate_options
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98
-"""A peak counts as lower if it is below this fraction of another: estimates omit the memory inside kernels."""
+"""A peak counts as lower than another only below this fraction of it, because estimates omit memory inside kernels."""
 _UNKNOWN = 1 << 62
 _BUDGET = 0.5
-"""The fraction of the activations that torch's minimum cut may keep in the third trial."""
+"""The fraction of the activations that torch's minimum cut may save in the third trial."""
 
 
 class BackendOptions(QuestionOptions):
@@ -98,7 +98,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
             return _choose_passes(partition, joint, joint_inputs, others)
 
         def uuid(self) -> None:
-            """Disable caching of compiled graphs, since the result of a search depends on time."""
+            """Disable the cache of compiled graphs, because the result of a search depends on time."""
 
     def check_nodes(nodes: list[Any]) -> list[Any]:
         from torch._inductor.virtualized import V
@@ -115,9 +115,9 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
 
 
 def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
-    """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the fewest bytes.
+    """Return inductor's own partition into passes if it fits the capacity, else the partition with the fewest bytes.
 
-    The bytes are inductor's estimate after fusion; a trial's compilation ends at that point.
+    The bytes are inductor's estimate after fusion; the compilation for a trial ends there.
     """
     from torch._functorch import config
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -154,7 +154,7 @@ def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mappin
 
 
 def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
-    """Return the bytes that inductor's scheduler needs for a graph, besides resident inputs; _UNKNOWN on failure."""
+    """Return the bytes that inductor's scheduler needs for a graph besides resident inputs; _UNKNOWN if it fails."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
 
@@ -162,7 +162,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
 
     def stop(nodes: list[Any]) -> Any:
         peaks.append(_schedule_nodes(nodes)[0])
-        raise _KnownError
+        raise _PeakKnownError
 
     inputs = [node.meta["val"] for node in graph.graph.nodes if node.op == "placeholder"]
     try:
@@ -173,26 +173,26 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     return 0
 
 
-class _KnownError(Exception):
-    """The peak of a graph is known, so the trial's compilation is ended."""
+class _PeakKnownError(Exception):
+    """Ends the compilation for a trial once the peak of the graph is known."""
 
 
 class Partition:
-    """Splits a joint graph into forward and backward pass, with recomputation to stay within a capacity in bytes."""
+    """A function that splits a joint graph into two passes, with recomputation to stay within a capacity."""
 
     def __init__(self, capacity: int | None, time_limit_s: float, *, over: str = "raise") -> None:
         self.capacity, self.time_limit_s, self.over = capacity, time_limit_s, over
 
     def refuse(self, needed: int | None) -> None:
-        """Raise OptionError, or warn, if a graph needs more than the capacity, or if its need is unknown (None)."""
+        """Raise OptionError, or warn, if `needed` bytes exceed the capacity or are unknown (None)."""
         if self.capacity is not None:
             refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
-        """Return both passes; without a capacity, or for an unreadable graph, these are torch's own partition."""
+        """Return the forward and the backward pass; without a capacity or a readable graph, torch's own partition."""
         from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
 
-        program = self._recompute(joint, num_fwd_outputs) if self.capacity is not None else None
+        program = self._recomputed_graph(joint, num_fwd_outputs) if self.capacity is not None else None
         if program is None:
             fields = {name: others[name] for name in ("static_lifetime_input_indices",) if name in others}
             return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **fields)
@@ -206,8 +206,8 @@ class Partition:
         saved = [node for node in nodes if node in read and not _is_tangent(node) and node.op != "get_attr"]
         return _extract_fwd_bwd_modules(program, _tensor_nodes(saved), [], num_fwd_outputs=num_fwd_outputs)
 
-    def _recompute(self, joint: Any, n_results: int) -> Any:
-        """Return the joint graph in the best order, with recomputed operations if needed; None if it is unreadable."""
+    def _recomputed_graph(self, joint: Any, n_results: int) -> Any:
+        """Return the joint graph in the best order, with recomputation if needed; None if the graph cannot be read."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
         except FormatError:  # raised for symbolic shapes
@@ -225,7 +225,7 @@ class Partition:
 
 
 def _separate_passes(found: ModuleGraph, n_results: int) -> ModuleGraph:
-    """Return a joint graph in which all operations that need a tangent run after the forward pass's results."""
+    """Return a joint graph in which every operation that depends on a tangent runs after the forward pass's results."""
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
     ends = sorted({position[made] for node in results if (made := maker_of(node)) in position})
@@ -245,7 +245,7 @@ def _is_tangent(node: Any) -> bool:
 
 
 def _tensor_nodes(nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that are tensors; a node that is a list is replaced by its items."""
+    """Return the nodes that are tensors; a node whose value is a list is replaced by its items."""
     tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
@@ -268,7 +268,7 @@ def _reorder(graph: Any, time_limit_s: float) -> Any:
 def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
     """Return inductor's scheduler nodes in the order with the least peak, for `_post_fusion_custom_pass`.
 
-    Inductor's own order is kept unless inductor's estimate for the new order is clearly lower.
+    Inductor's own order is kept unless inductor estimates a clearly lower peak for the new order.
     """
     return _schedule_nodes(nodes, time_limit_s)[1]
 
@@ -295,7 +295,7 @@ def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tu
 
 
 def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outputs: set[str]) -> OperationGraph:
-    """Return the operations of inductor's scheduler nodes, with buffers as tensors, without never-freed inputs."""
+    """Return inductor's scheduler nodes as a graph of operations; inputs that are never freed are omitted."""
     made = [(buffer.get_name(), buffer.mpi_buffer) for node in nodes for buffer in node.get_outputs()]
     every = [*((name, each.mpi_buffer) for name, each in freeable.items()), *made]
     at = {name: t for t, (name, _) in enumerate(every)}

@@ -1,4 +1,4 @@
-"""The memory that a step requires of a device: the live peak, the problem of its storages, the allocator's segments."""
+"""The memory that a step needs on a device: the live peak, the problem of its storages, the allocator's segments."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memplan.solvers.portfolio.solve import solve
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _TRY_S = 2.0
-"""The time limit in seconds for planning a step that is tried as a remedy."""
+"""The time limit in seconds for the plan of a step that is tried as a remedy."""
 
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
-    """Return the most bytes of storages alive at once, and the number of events until that moment."""
+    """Return the peak of live storage bytes, and the number of events up to that moment."""
     counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
     live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0
@@ -35,7 +35,7 @@ def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
 
 
 def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
-    """Return the storages of a step as buffers with lifetimes in events, and a pool for each stream or graph."""
+    """Return a problem of a step's storages, with lifetimes in events and one pool per stream or CUDA graph."""
     last, names = len(step.events), pools_of(step, "device")
     buffers = []
     for k, (tensor, pool) in enumerate(zip(step.tensors, names, strict=True)):
@@ -49,7 +49,7 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
 
 
 def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
-    """Return the operators that may allocate uncounted bytes on a device; none if the option states these bytes."""
+    """Return the operators that may allocate uncounted bytes on a device; none if `kernel_workspace` is given."""
     if device.kernel_workspace is not None:
         return ()
     own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
@@ -57,7 +57,7 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
 
 
 def is_within(step: StepMemory, device: FitsOptions) -> bool:
-    """Return True if a step is certain to fit the usable bytes of a device."""
+    """Return True if a step certainly fits the usable bytes of a device."""
     live_peak, usable = live_peak_of(step, device)[0], device.usable_bytes or 0
     if unsure_operators(step, device):
         return False
@@ -71,10 +71,10 @@ def is_within(step: StepMemory, device: FitsOptions) -> bool:
 
 @dataclass
 class Simulation:
-    """The result of running a step with the caching allocator, up to the first allocation that fails.
+    """The result of simulating a step with the caching allocator, up to the first failing allocation.
 
     `stopped` describes that allocation, or is None. `blocks` are the address ranges of all blocks ever allocated;
-    `misplaced` counts blocks whose address differs from the snapshot's.
+    `misplaced` counts blocks whose address differs from the one in the snapshot.
     """
 
     allocator: CachingAllocator
@@ -107,11 +107,11 @@ def simulate(
     primed: tuple[int, int] | None = None,
     watch: Callable[[CachingAllocator, dict[int, Block]], None] = lambda _, __: None,
 ) -> Simulation:
-    """Run a step with the caching allocator, within the usable bytes if these are given.
+    """Simulate a step with the caching allocator, within the usable bytes if these are given.
 
-    A snapshot begins with its own segments if they fit, and new segments get their recorded addresses. `settings`
-    replace those of the device; a `primed` block (bytes and stream) is allocated and freed first; `watch` is called
-    with the allocator and the live blocks after each allocation.
+    A snapshot's initial segments are adopted if they fit, and new segments get their recorded addresses. `settings`
+    replace those of the device. A `primed` block (bytes and stream) is allocated and freed first. After each
+    allocation, `watch` is called with the allocator and the live blocks.
     """
     requested = iter(step.requested)
 
@@ -160,5 +160,5 @@ def simulate(
 
 
 def has_products(step: StepMemory) -> bool:
-    """Return True if a step multiplies matrices."""
+    """Return True if a step contains a matrix product."""
     return any(tensor.operation.startswith(_PRODUCTS) for tensor in step.tensors)

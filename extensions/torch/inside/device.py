@@ -1,4 +1,4 @@
-"""The device for a step: its capacity, its allocator, and the memory that other uses occupy."""
+"""The device on which a step runs: its capacity, its allocator, and memory occupied outside the allocator."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from memplan.planner.model.sizes import Size
 from memplan.questions.question import QuestionOptions
 
 CUBLAS = (2 * 4096 + 8 * 16) << 10
-"""The bytes of cuBLAS's workspace, allocated with its first product; 32 MiB on devices of compute capability 9."""
+"""The bytes of cuBLAS's workspace, allocated with the first matrix product; 32 MiB for compute capability 9."""
 APART = {
     "kernel_workspace": "workspaces of convolutions, attention and recurrent layers",
     "context": "the context of the device, with its kernels",
     "nccl": "buffers of NCCL",
 }
-"""The memory that no trace shows, by the option that states its bytes."""
+"""Maps each option that states the bytes of memory which no trace shows to a description of that memory."""
 _CPU_ALIGNMENT = 64
 
 
 def _validated_allocator(text: str) -> str:
-    """Return the name or the settings of an allocator unchanged; raises OptionError for unknown settings."""
+    """Return an allocator's name or settings unchanged; raises OptionError for unknown settings."""
     if text not in ("cuda", "plan", "cpu"):
         settings_of(text)
     return text
@@ -66,7 +66,7 @@ class FitsOptions(QuestionOptions):
 
     @property
     def is_simulated(self) -> bool:
-        """True if the allocator is torch's caching allocator, which is simulated."""
+        """True if the allocator is torch's caching allocator, whose behaviour is simulated."""
         return self.allocator not in ("plan", "cpu")
 
     def settings(self, step: StepMemory) -> AllocatorSettings:
@@ -74,5 +74,5 @@ class FitsOptions(QuestionOptions):
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def counts(self, storage: Storage) -> bool:
-        """Return True for a storage that takes memory of the device; step counters of optimizers are on the host."""
+        """Return True if a storage occupies the device's memory; the step counters of optimizers are on the host."""
         return storage.size > 0 and not (storage.is_on_host and self.is_simulated)

@@ -1,4 +1,4 @@
-"""The answer whether a step of torch fits: of a model, or of a script's function, run on tensors without storage."""
+"""The answer whether a torch step fits: a model's step or a script's, run on tensors without storage."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ def fits(
 ) -> FitsAnswer:
     """Return whether a step of a model fits a capacity: inference, or training if a loss or an optimizer is given.
 
-    The step is that of `TorchStep`, run eagerly on fake tensors, or on real values if `computed`. The options are those
-    of `FitsOptions`: `capacity`, as in "24GiB"; `allocator`, that of CUDA with its default settings or others, that of
-    CPUs, or `plan`, one arena by memplan; workspaces and other memory outside torch's allocator, which are subtracted
-    from the capacity. With `compiled`, both passes are graphs of AOT autograd, and its minimum cut determines the saved
-    activations. With `suggest` and a capacity, `ways` are the largest sizes, the modules to checkpoint, and the need
-    of a better order. The step is compared with a `snapshot` of the same step, the bytes of a file, if it is given.
-    Raises InputError, which names the module, for steps that cannot be run, and OptionError.
+    The step is that of `TorchStep`, run eagerly on fake tensors, or on real values if `computed`. The options are the
+    fields of `FitsOptions`: `capacity`, as in "24GiB"; `allocator`, which is that of CUDA with its default or other
+    settings, that of CPUs, or `plan` (one arena by memplan); workspaces and other memory outside torch's allocator,
+    which are subtracted from the capacity. With `compiled`, both passes are graphs of AOT autograd, whose minimum cut
+    determines the saved activations. With `suggest` and a capacity, `ways` are the largest sizes, the modules to
+    checkpoint, and the bytes needed in a better order. If `snapshot`, the bytes of a snapshot file of the same step, is
+    given, the step is compared with it. Raises InputError, which names the module, for steps that cannot be run, and
+    OptionError.
     """
     device = validate_options(FitsOptions, options)
     step = TorchStep(model, inputs, loss, targets, optimizer)
@@ -65,9 +66,9 @@ def fits(
 
 
 def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
-    """Return the result of `fits` for the step that `FILE.py:FUNCTION` returns, a dictionary of its arguments.
+    """Return the result of `fits` for the dictionary of its arguments that the script's FILE.py:FUNCTION returns.
 
-    Parameters of the function whose defaults are integers are sizes that may change. Raises InputError if the file, the
+    Function parameters whose defaults are integers are sizes that may change. Raises InputError if the file, the
     function or its result is wrong, and the errors of `fits`.
     """
     path, colon, name = script.rpartition(":")
@@ -78,20 +79,23 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
     with nullcontext() if computed else torch.device("meta"):
         try:
             spec = spec_from_file_location(Path(path).stem, path)
-            assert spec is not None  # the name ends with .py
+            # The name of a file that ends with .py always has a spec and a loader.
+            assert spec is not None
             assert spec.loader is not None
             module = sys.modules[spec.name] = module_from_spec(spec)
             sys.path.insert(0, str(Path(path).parent))
             spec.loader.exec_module(module)
             function = getattr(module, name, None)
             if not callable(function):
-                raise InputError(f"{path}: must have the function {excerpt(name)}")
+                raise InputError(f"{path}: must define the function {excerpt(name)}")
             parameters = inspect.signature(function).parameters
             step = _script_arguments(script, function())
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{script}: must run, got {_place(error, path)}{type(error).__name__}: {error}") from error
+            raise InputError(
+                f"{script}: must run without errors, got {_line_prefix(error, path)}{type(error).__name__}: {error}"
+            ) from error
 
     def step_of(name: str, size: int) -> TorchStep:
         with nullcontext() if computed else torch.device("meta"):
@@ -103,16 +107,16 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
 
 def _script_arguments(script: str, given: Any) -> dict[str, Any]:
-    """Return the dictionary that a script's function returned; raises InputError for any other result."""
+    """Return the dictionary of arguments that a script's function returned; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
-        rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"
+        rule = f"must return a dictionary with model and inputs, and optionally {', '.join(_FIELDS[2:])}"
         raise InputError(f"{script}: {rule}, got {excerpt(got)}")
     return given
 
 
-def _place(error: BaseException, path: str) -> str:
-    """Return the last line of the script in an error's traceback, as a prefix of the error message."""
+def _line_prefix(error: BaseException, path: str) -> str:
+    """Return the script's last line in an error's traceback, as a prefix of the error message."""
     trace, line = error.__traceback__, None
     while trace is not None:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line

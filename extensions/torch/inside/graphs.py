@@ -1,8 +1,9 @@
-"""Graphs of operations from torch.fx modules, with the node of each operation, so that orders can be applied.
+"""Graphs of operations from torch.fx modules, with the node of each operation, so that new orders can be applied.
 
-Every call whose result has a separate storage is an operation; views and items of tuples belong to their tensor or
-tuple, as schemas declare. Attributes, and inputs that are parameters or state, are resident and not counted. Only the
-cost of a node imports torch: its floating-point operations if torch counts them, else its output elements.
+Every call whose result has a separate storage is an operation; according to the schemas, a view belongs to the tensor
+that it views, and an item to its tuple. Attributes, and inputs that are parameters or state, are resident and not
+counted. torch is imported only for the cost of a node: its floating-point operations if torch counts them, else its
+output elements.
 Source: torch 2.13, FunctionSchema's alias_info and tags.
 """
 
@@ -17,7 +18,7 @@ from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_o
 from memplan.planner.errors import FormatError, excerpt
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
-"""Operations that return a view of their first argument although their schema does not declare it."""
+"""Operations that return a view of their first argument, although their schemas do not declare it."""
 _DRAWS = "nondeterministic_seeded"
 
 
@@ -38,11 +39,11 @@ def graph_of(
     cost: Callable[[Any], int] | None = None,
     looking: frozenset[str] = SAME_STORAGE,
 ) -> ModuleGraph:
-    """Return the graph of a torch.fx.GraphModule whose nodes have their values in `meta["val"]`.
+    """Return the graph of a torch.fx.GraphModule whose nodes store their values in `meta["val"]`.
 
-    `resident` are the names of placeholders whose bytes are not counted; None means all of them. `cost` returns the
-    cost of running a node again. `looking` are the schema names of operations that return views of their first
-    argument. Raises FormatError for nodes that are no calls of operations, and for shapes with symbols.
+    `resident` names the placeholders whose bytes are not counted; None means all of them. `cost` returns the cost of
+    running a node again. `looking` names the schemas of operations that return views of their first argument. Raises
+    FormatError for nodes that are not calls of operations, and for symbolic shapes.
     """
     draft = _Draft(resident, cost, looking)
     for node in module.graph.nodes:
@@ -54,7 +55,7 @@ def graph_of(
 
 
 def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
-    """Return True if all results of a node share storages of its inputs, as declared by schemas or by `looking`."""
+    """Return True if each result of a node shares the storage of an input, according to its schema or `looking`."""
     if node.op != "call_function":
         return False
     if is_getitem(node):
@@ -145,7 +146,7 @@ class _Draft:
 
 
 def _tensor_values(node: Any) -> list[Any]:
-    """Return the tensors of a node, with None for other entries of a list; an empty list if there is no tensor."""
+    """Return the values of a node, with None for entries that are not tensors; an empty list if there is no tensor."""
     values = list(values_of(node))
     if not any(hasattr(value, "element_size") for value in values):
         return []
@@ -153,7 +154,7 @@ def _tensor_values(node: Any) -> list[Any]:
 
 
 def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
-    """Return, for each value of a call, the node whose storage it shares; None if it has its own storage."""
+    """Return, for each value of a call, the node whose storage it shares, or None if its storage is separate."""
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.name in looking:
         return [node.args[0]]
@@ -161,7 +162,7 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
 
 
 def _draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers, so that running it again gives another result."""
+    """Return True if an operation draws random numbers, so that running it again would give another result."""
     return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
 
 

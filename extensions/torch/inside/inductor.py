@@ -1,7 +1,7 @@
-"""The memory pools of inductor, planned once for all shapes: offset formulas instead of a tree of allocations.
+"""Inductor's memory pools, planned once for all shapes: formulas for the offsets instead of a tree of allocations.
 
-Inductor plans each pool itself first. memplan's plan replaces inductor's if its padded size is proved to be no larger
-at any shape, and its exact size is no larger at sampled shapes. No two live buffers overlap at any shape.
+Inductor first plans each pool itself. memplan's plan replaces inductor's if its padded size is proved to be no larger
+at any shape, and its exact size is no larger at sampled shapes. Live buffers do not overlap at any shape.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 20_000
-"""The largest number of terms in all offsets; inductor's code repeats the terms of the offsets below."""
+"""The maximum number of terms in all offsets, since inductor's code repeats the terms of the offsets below each one."""
 SAMPLES = 64
 MOST_SIZE = 2**16
-"""The assumed bound of a dimension that torch has no bound for; pools are proved to be no larger up to it."""
+"""The bound assumed for a dimension that torch leaves unbounded; the sizes of pools are compared up to it."""
 
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """The sizes of a pool of inductor as sympy expressions: of inductor's allocation tree, and of the plan used."""
+    """The sizes of an inductor pool as sympy expressions: of inductor's allocation tree, and of the plan used."""
 
     blocks: int
     tree: Any
@@ -39,15 +39,15 @@ class PlannedPool:
 
     @property
     def is_planned(self) -> bool:
-        """True if memplan's plan replaces the tree of the pool."""
+        """True if memplan's plan replaces inductor's allocation tree."""
         return self.bytes is not self.tree
 
 
 @contextmanager
 def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
-    """Plan the pools of all graphs compiled in the block, with a time limit for each; yield the list of results.
+    """Plan the pools of all graphs compiled inside the block, each with the time limit; yield the list of results.
 
-    In the block, inductor's memory planning is on, with intermediate values and outputs in one pool.
+    Inside the block, inductor's memory planning is on, with intermediate values and outputs in one pool.
     """
     from torch._inductor import config
     from torch._inductor.codegen.memory_planning import MemoryPlanner
@@ -71,7 +71,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
 
 
 class _Root:
-    """Replaces the allocation tree of a pool, of which inductor reads only size and lifetimes once offsets are set."""
+    """A replacement for a pool's allocation tree; after offsets are set, inductor reads only its size and lifetimes."""
 
     allocations = ()
 
@@ -81,19 +81,21 @@ class _Root:
 
 
 def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> PlannedPool:
-    """Plan a pool for all shapes, and apply the plan if it is proved to be no larger than inductor's."""
+    """Plan a pool for all shapes; apply the plan if it is proved to be no larger than inductor's."""
     import sympy
 
     tree = sympy.sympify(pool.root.get_symbolic_size())
     own = PlannedPool(len(blocks), tree, tree)
     sizes = [sympy.sympify(block.symbolic_size) for block in blocks]
     if any(block.earliest_available is not None for block in blocks):
-        return own  # a size that is known only late would change offsets of blocks needed earlier
+        # A size that becomes known late would change the offsets of blocks that are needed earlier.
+        return own
     try:
         problem = _symbolic_problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
-    except InputError:  # sizes with functions that have no polynomials
+    # Some sizes contain functions that cannot be written as polynomials.
+    except InputError:
         return own
     written = _inductor_expressions(programs, sizes)
     if not is_as_good or written is None:
@@ -103,7 +105,8 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
-            return own  # the proof holds for padded ends, but the end of the uppermost buffer is not padded
+            # The proof holds for padded ends, but the end of the uppermost buffer is not padded.
+            return own
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset
     pool.root = _Root(size, pool.root)
@@ -139,7 +142,7 @@ def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bo
 
 
 def _inductor_expressions(found: ProvedPrograms, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
-    """Return the offsets and the pool's bytes as inductor expressions; None if these are too long."""
+    """Return the offsets and the bytes of the pool as expressions for inductor; None if they are too long."""
     import sympy
     from torch._inductor.utils import align
     from torch.utils._sympy.functions import Max

@@ -1,8 +1,8 @@
-"""Operators whose fake kernels report less storage than real ones allocate; real ones are run once to measure it.
+"""Operators whose fake kernels report too little storage; their real kernels are run once to measure it.
 
-HIDING are all such CPU operators of torch 2.13 among the samples of torch's tests, as `lab/kernels.py` of commit
-3a961589 found them, and GPU operators whose workspaces fake kernels omit; the latter are not run. An operator runs on
-zeros, and its results get the storages that the run allocated for them. Imports torch.
+HIDING lists all such CPU operators of torch 2.13 among the samples of torch's tests, as `lab/kernels.py` of commit
+3a961589 found them, and GPU operators whose workspaces the fake kernels omit; the latter are not run. An operator runs
+on zeros, and its results get the storages that this run allocated. Imports torch.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ HIDING = _MIXED | frozenset(
     }
 )
 Made = list[tuple[Any, int] | None]
-"""The layout and the bytes of each result of an operator; None for a result that is no tensor."""
+"""The layout and the bytes of each result of an operator; None for a result that is not a tensor."""
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"
 _OF_CPU = "aten::mkldnn_"
 _MOST_BYTES = 1 << 30
-"""The most bytes of arguments and results for which an operator is run."""
+"""The maximum bytes of arguments and results with which an operator is run."""
 
 
 class RealKernels:
-    """Replaces results of fake kernels by fake tensors with the storages of real kernels.
+    """Replaces results of fake kernels by fake tensors with the storage sizes of real kernels.
 
-    `unmeasured` are operators that could not be run.
+    `unmeasured` names the operators that could not be run.
     """
 
     def __init__(self) -> None:
@@ -56,20 +56,23 @@ class RealKernels:
         self._made: dict[str, Made | None] = {}
 
     def result(self, func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-        """Return the result of an operator, with new fake tensors if the real operator returns other storages."""
+        """Return the result of an operator, as new fake tensors if the real operator returns larger storages."""
         if (name := func._schema.name) not in HIDING:
             return result
-        if name == _OF_ROWS:  # the table may be large, but indices of zero read its first row only
+        # The table may be large, but the indices are zeros, which read only its first row.
+        if name == _OF_ROWS:
             args = (args[0][:1], *args[1:])
         leaves, tree = tree_flatten(result)
         tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
         fakes = [each for each in (*tensors, *leaves) if isinstance(each, FakeTensor)]
         if not fakes or any(map(_has_symbols, fakes)):
             return result
-        if name in _MIXED:  # statistics have the same width as parameters
+        # The statistics have the precision of the parameters, which the fake kernel ignores.
+        if name in _MIXED:
             rows = [(each, torch.promote_types(each.dtype, tensors[-1].dtype)) for each in leaves[1:]]
             return tree_unflatten([leaves[0], *(each.to(dtype) for each, dtype in rows)], tree)
-        if name == _SHARING:  # the fake kernel gives one tensor for two gradients
+        # The fake kernel returns one tensor for two gradients, so allocate the second one separately.
+        if name == _SHARING:
             last = {each.untyped_storage()._cdata: k for k, each in enumerate(leaves)}
             own = [last[each.untyped_storage()._cdata] == k for k, each in enumerate(leaves)]
             parted = (each if is_own else torch.empty_like(each) for each, is_own in zip(leaves, own, strict=True))
@@ -86,10 +89,11 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def takes_as_host(self, value: Any) -> bool:
-        """Return True, once, for a tensor whose additional bytes only CPU kernels keep."""
+        """Return True, once, for a tensor with additional bytes that only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
-        self._of_host.discard(key)  # another storage may have taken its address
+        # Forget the address, because another storage may be allocated there later.
+        self._of_host.discard(key)
         return is_of_host
 
     def _fake_like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
@@ -113,19 +117,20 @@ def _has_symbols(value: Any) -> bool:
 
 
 def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
-    """Return the most bytes that a CPU kernel allocates during its run, besides arguments and results.
+    """Return the peak bytes that a CPU kernel allocates while it runs, besides arguments and results.
 
-    The kernel runs once, on zeros. None for other devices, for symbolic sizes, and for arguments above 1 GiB.
+    The kernel runs once, on zeros. Returns None for other devices, for symbolic sizes, for arguments above 1 GiB, and
+    if the kernel fails.
     """
     fakes = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
     if any(map(_has_symbols, fakes)) or any(each.device.type != "cpu" for each in fakes):
         return None
     if sum(each.numel() * each.element_size() for each in fakes) > _MOST_BYTES:
         return None
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else the profiler logs its start to stderr
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # Otherwise, the profiler logs its start to stderr.
     try:
         with _disable_current_modes():
-            args, kwargs = tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs))
+            args, kwargs = tree_map_only(torch.Tensor, _zeros_like_layout, (args, kwargs))
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as run:
                 results = func(*args, **kwargs)
     except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
@@ -137,7 +142,7 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     return max(0, most - outputs)
 
 
-def _zero_tensor(value: Any) -> Any:
+def _zeros_like_layout(value: Any) -> Any:
     shape, stride, dtype, device = _layout(value)
     return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
 
@@ -145,8 +150,9 @@ def _zero_tensor(value: Any) -> Any:
 def _run_on_zeros(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of an operator's results on zeros; None if the operator fails."""
     try:
-        with _disable_current_modes():  # gradient mode stays as it is, since kernels depend on it
-            made = func(*(inputs := tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs)))[0], **inputs[1])
+        # The gradient mode is not changed, since kernels depend on it.
+        with _disable_current_modes():
+            made = func(*(inputs := tree_map_only(torch.Tensor, _zeros_like_layout, (args, kwargs)))[0], **inputs[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]

@@ -1,4 +1,4 @@
-"""The bytes that torch.fx graphs need in their given order: one pass, or both with the bytes that the caller holds."""
+"""The bytes that torch.fx graphs need in their given order: of one pass, or of both with the caller's tensors."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from memplan.planner.model.sizes import size_text
 
 
 def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
-    """Raise OptionError, or warn, if a graph needs more than a capacity, or an unknown number of bytes (None)."""
+    """Raise OptionError, or warn, if a graph needs more bytes than a capacity or an unknown number of bytes (None)."""
     if needed is not None and needed <= capacity:
         return
-    got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
+    got = "a graph with unknown sizes" if needed is None else f"a graph that needs {size_text(needed)}"
     message = f"capacity: must hold each graph with its gradients ({size_text(capacity)}), got {got}"
     if not is_warned:
-        raise OptionError(f"{message}: give more, or over=warn")
+        raise OptionError(f"{message}: raise the capacity, or set over=warn")
     warnings.warn(message, stacklevel=3)
 
 
 def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
-    """Return the bytes that a graph needs in its given order, besides resident inputs; None if sizes are symbolic.
+    """Return the bytes that a graph needs in its given order besides resident inputs; None if sizes are symbolic.
 
     The scratch memory of convolutions is included.
     """
@@ -43,9 +43,9 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
 
 
 def _scratch_bytes(node: Any, measured: dict[str, int]) -> int:
-    """Return the scratch bytes of a convolution, measured once for each shape; 0 for other kernels, which need less.
+    """Return a convolution's scratch bytes, measured once for each shape; 0 for other kernels, which need little.
 
-    If the kernel cannot be run, it is assumed to copy all its inputs and outputs into another layout.
+    A kernel that cannot be run is assumed to copy all its inputs and outputs into another layout.
     """
     if "convolution" not in str(node.target):
         return 0
@@ -60,10 +60,9 @@ def _scratch_bytes(node: Any, measured: dict[str, int]) -> int:
 
 
 def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
-    """Return the bytes of both passes and of all tensors that their caller holds: results, and the last step's
-    gradients.
+    """Return the bytes of both passes and of the tensors that the caller keeps; None if sizes are symbolic.
 
-    None if sizes are symbolic.
+    The caller keeps the inputs, the results, and the gradients of the previous step.
     """
     inputs = inputs_of(forward)
     out = [node for node in forward.graph.output_node().args[0] if node is not None]
@@ -79,23 +78,23 @@ def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
 
 
 def inputs_of(module: Any) -> dict[str, Any]:
-    """Return the placeholder nodes of a graph by their names."""
+    """Return the placeholder nodes of a graph, keyed by name."""
     return {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
 
 
 def bytes_of(nodes: Collection[Any]) -> int:
-    """Return the total bytes of the values of nodes."""
+    """Return the total bytes of the nodes' values."""
     return sum(getattr(value, "nbytes", 0) for node in nodes for value in values_of(node))
 
 
 def gradient_bytes(joint: Any, n_results: int) -> int:
-    """Return the bytes of the gradients that a joint graph returns, which equal those of the previous step."""
+    """Return the bytes of the gradients that a joint graph returns, which equal those kept from the previous step."""
     made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
     return bytes_of(dict.fromkeys(made))
 
 
 def maker_of(node: Any) -> Any:
-    """Return the operation node that writes the storage of a node, found by following views to their source."""
+    """Return the node whose operation writes the storage of a node, found by following views to their source."""
     while is_view(node):
         node = node.args[0]
     return node

@@ -1,6 +1,6 @@
 """Passes for torch.fx that return a new graph module in another order, or with recomputation.
 
-The computation is the same: each node of the new graph is a copy of a node of the given graph and reads copies of its
+The new module computes the same results: each of its nodes is a copy of a given node and reads copies of that node's
 inputs, and each given node has at least one copy.
 """
 
@@ -28,9 +28,9 @@ def reordered(
 ) -> Any:
     """Return a torch.fx.GraphModule that computes the same results in the order with the least peak.
 
-    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. The module itself
-    is returned if its own order is as good. `resident` and `looking` are those of `graph_of`. Raises FormatError for a
-    graph that cannot be read.
+    Nodes must store their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If no better
+    order is found, the module itself is returned. `resident` and `looking` are those of `graph_of`. Raises FormatError
+    for a graph that cannot be read.
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
     result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -44,16 +44,16 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return the module in the order of a frontier point, in which some operations run more than once."""
+    """Return the module in the order of a point on the frontier of peak and cost, where operations may run again."""
     if len(point.order) < len(found.nodes):
-        raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
+        raise OperationsError(f"point: must run all {len(found.nodes)} operations of the graph, got {len(point.order)}")
     if point.steps:
-        raise OperationsError("point: must be without a link, got tensors that are sent away")
+        raise OperationsError("point: must not use a link, got tensors that are sent over one")
     return _write_runs(found, point.order)
 
 
 def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
-    """Return a module whose nodes run in the given order, with repetitions; each reader uses the latest copy."""
+    """Return a module whose nodes run in the given order, with repetitions; readers use the latest copies."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()
@@ -72,7 +72,8 @@ def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
         copies[node] = made
         _discard_views(node, looking, copies)
         for item in filter(is_getitem, looking.get(node, ())):
-            copy.copy_of(item)  # a tuple whose items are taken late would keep all its tensors alive
+            # Copy items at once, because a tuple whose items are taken late would keep all its tensors alive.
+            copy.copy_of(item)
     for node in found.module.graph.nodes:
         if node.op == "output":
             graph.node_copy(node, copy.copy_of)
@@ -88,7 +89,7 @@ class _Copies:
         self._graph, self._copies = graph, copies
 
     def copy_of(self, node: Any) -> Any:
-        """Return the latest copy of a node, which is made now if it is missing."""
+        """Return the latest copy of a node; if the node has none, copy it now."""
         missing = [node] if node not in self._copies else []
         while missing:
             last = missing[-1]
@@ -102,7 +103,7 @@ class _Copies:
 
 
 def _discard_views(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Discard the copies of views of a node that was computed again."""
+    """Discard the copies of a recomputed node's views, so that later readers view the new copy."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

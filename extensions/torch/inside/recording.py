@@ -1,7 +1,8 @@
-"""Recordings of the storages that a step of torch keeps alive, each with its module, source line and lifetime.
+"""Recordings of the storages that a torch step keeps alive, each with its module, source line and lifetime.
 
 Operations are recorded at dispatch, on fake or real tensors; scratch memory inside kernels is not recorded. A storage
-ends with the last tensor that uses it; with fake tensors, Python and autograd hold the same references. Imports torch.
+ends with the last tensor that uses it; Python and autograd hold the same references to fake tensors as to real ones.
+Imports torch.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Sto
 from memplan.extensions.torch.inside.kernels import RealKernels
 
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
-"""Prefixes of file names: lines in these files are not user code that made a tensor."""
+"""Prefixes of file names whose lines are not user code."""
 
 
 @dataclass(slots=True)
 class RunOperation:
-    """An executed operation: the tensors that it reads, makes and changes, and the cost of running it again."""
+    """An executed operation: the storages that it reads, creates and changes, and the cost of running it again."""
 
     name: str
     phase: Phase
@@ -42,7 +43,7 @@ class RunOperation:
 
 
 class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Records the operations that run while the recording is entered as a context.
+    """A recording of the operations that run while it is entered as a context.
 
     `last_step` is the number of operations before the last step; `names` are the names of the model's modules.
     """
@@ -73,25 +74,25 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
                 self._begin_storage(value, "given", ("", ""), role, 0)
 
     def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
-        """Set the role of the storages of tensors that are alive now; parameters and inputs keep their roles."""
+        """Set the role of the live storages of tensors; parameters and inputs keep their roles."""
         for value in _tensors(values):
             tensor = self._alive.get(value.untyped_storage()._cdata)
             if tensor is not None and self.tensors[tensor[0]].role not in ("parameters", "inputs"):
                 self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
-        """Mark storages of the forward pass that are still alive as activations."""
+        """Mark those storages of the forward pass that are still alive as activations."""
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
 
     def close(self) -> None:
-        """End the recording; storages that are alive now have no end."""
+        """End the recording; storages that are alive now get no end."""
         self.unmeasured = tuple(self.kernels.unmeasured)
         self._alive.clear()
 
     def watch(self, model: Any) -> None:
-        """Add hooks to a model that track the name of the running module."""
+        """Add hooks to a model that record which module is running."""
         self.names = tuple(name for name, _ in model.named_modules())
         for name, module in model.named_modules():
             module.register_forward_pre_hook(partial(self._enter_module, name))
@@ -104,9 +105,10 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.modules.pop()
 
     def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Record an operation that ran, with the storages that it reads, makes and changes."""
-        origin = self._origin()
-        is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant in the program's source
+        """Record an operation that ran, with the storages that it reads, creates and changes."""
+        origin = self._operation_origin()
+        # A lifted tensor is a constant in the program's source.
+        is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
         self.give(inputs, "inputs")
         reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in inputs)
@@ -140,8 +142,8 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.tensors[position].end = len(self.events)
         self.events.append(~position)
 
-    def _origin(self) -> tuple[str, str]:
-        """Return the running module and source line; in the backward pass, those of the forward operation."""
+    def _operation_origin(self) -> tuple[str, str]:
+        """Return the running module and source line; in the backward pass, return those of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())
@@ -154,7 +156,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
 
 
 def _user_line() -> str:
-    """Return the innermost running source line outside of torch; an empty text if it belongs to memplan."""
+    """Return the innermost running source line outside torch; an empty text if that line belongs to memplan."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
         frame = frame.f_back
@@ -169,7 +171,7 @@ def _tensors(values: Any) -> Iterable[Any]:
 
 
 def _mutated_arguments(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
-    """Yield the arguments that an operation writes, as declared by its schema."""
+    """Yield the arguments that an operation writes, according to its schema."""
     for k, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield args[k] if k < len(args) and not argument.kwarg_only else kwargs.get(argument.name)

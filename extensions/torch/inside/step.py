@@ -1,4 +1,4 @@
-"""Steps of torch, inference or training, run on fake copies of a model, without weights or computation."""
+"""Torch steps, for inference or training, run on fake copies of a model, without weights or computation."""
 
 from __future__ import annotations
 
@@ -63,17 +63,18 @@ class TorchStep:
     ) -> Recording:
         """Run and record the step; training runs twice, since the optimizer creates its state in the first run.
 
-        `foreach` is the default of that option of optimizers; `checkpointed` names modules whose activations are
-        recomputed. `is_computed` runs on real values, `is_compiled` runs the graphs of AOT autograd operation by
+        `foreach` is the default for the optimizer option of that name; `checkpointed` names modules whose activations
+        are recomputed. `is_computed` runs on real values, `is_compiled` runs the graphs of AOT autograd operation by
         operation. Raises InputError, which names the module, for a step that cannot be run.
         """
         recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
-        is_quiet, log.disabled = log.disabled, True  # torch logs errors that it also raises
+        # Silence torch's log, because torch also raises the errors that it logs.
+        is_quiet, log.disabled = log.disabled, True
         try:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
                 model = self.model if isinstance(self.model, nn.Module) else self.model()
             if not isinstance(model, nn.Module):
-                rule = "must be a torch.nn.Module or a function that makes one"
+                rule = "must be a torch.nn.Module or a function that returns one"
                 raise InputError(f"model: {rule}, got {excerpt(str(type(model)))}")
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
@@ -117,7 +118,7 @@ class TorchStep:
         found.close()
 
     def _run_once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step; local variables keep tensors alive until its end, as in a user's function."""
+        """Run one step; like in a user's function, local variables keep tensors alive until its end."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
@@ -164,7 +165,7 @@ class TorchStep:
         return lambda *args, **kwargs: compiled(*state, kwargs or args)
 
     def _copy_arguments(self) -> tuple[Any, Any, Any, Any]:
-        """Return copies of model, inputs, targets and optimizer, on fake tensors if a fake mode is entered."""
+        """Return copies of model, inputs, targets and optimizer; with fake tensors if a fake mode is entered."""
         mode, memo = _get_current_dispatch_mode(), dict[int, Any]()
         if mode is not None:
             _require_one_device(self.model)
@@ -180,7 +181,7 @@ class TorchStep:
         return model, args, targets, self._copied_optimizer(model, memo)
 
     def _copied_optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
-        """Return the optimizer for a copied model; `memo` maps the ids of original tensors to copies."""
+        """Return the optimizer of a copied model; `memo` maps the ids of original tensors to their copies."""
         optimizer = self.optimizer
         if isinstance(optimizer, torch.optim.Optimizer):
             return deepcopy(optimizer, memo)
@@ -192,7 +193,7 @@ class TorchStep:
             raise OptionError(f"optimizer: {rule}, got {excerpt(optimizer)}")
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if not parameters:
-            raise OptionError("optimizer: must have parameters to change, got a model without any: leave it out")
+            raise OptionError("optimizer: must have trainable parameters, got a model without any: omit the optimizer")
         return make(parameters)
 
 
@@ -201,7 +202,7 @@ def _call_arguments(inputs: Any) -> tuple[Any, Any]:
 
 
 def _fake_tensor(mode: Any, value: Any) -> Any:
-    """Return a fake tensor in a mode; tensors on the meta device become CPU tensors."""
+    """Return a fake tensor like `value` in a fake mode; a tensor on the meta device becomes a CPU tensor."""
     if not isinstance(value, FakeTensor) and value.device.type != "meta":
         return mode.from_tensor(value)
     device = "cpu" if value.device.type == "meta" else value.device
@@ -226,19 +227,19 @@ def _require_one_device(model: Any) -> None:
         if value.device != first[1]:
             rule = f"must be on the device of {first[0]} ({first[1]})"
             raise InputError(
-                f"model.{name}: {rule}, got {value.device}: ask for the modules of each device on their own"
+                f"model.{name}: {rule}, got {value.device}: call `fits` separately for the modules of each device"
             )
 
 
 def _result_values(value: Any) -> Any:
-    """Return a model's result as tensors in lists and dictionaries; other objects become lists of their fields."""
+    """Return a model's result as tensors, lists and dictionaries; any other object becomes the list of its fields."""
     return (
         value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
     )
 
 
 def _scalar_loss(loss: Any) -> Any:
-    """Return the loss tensor in the result of a model or of a loss function; raises InputError without one."""
+    """Return the scalar loss in the result of a model or a loss function; raises InputError if there is none."""
     scalar = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
     if scalar is None and isinstance(loss, (tuple, list)) and loss:
         scalar = loss[0]
@@ -250,6 +251,6 @@ def _scalar_loss(loss: Any) -> Any:
 
 
 def _stop_location(found: Recording) -> str:
-    """Return the name of the module that ran last in a stopped step, and the pass after the forward pass."""
+    """Return the module that ran last in a stopped step and, after the forward pass, the name of the pass."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

@@ -1,6 +1,6 @@
 """Training steps as graphs: AOT autograd's joint graph on fake tensors, and partitions merged into one graph.
 
-Nothing is computed and no weights are needed if the model is created under a FakeTensorMode. Imports torch.
+If the model is created under a FakeTensorMode, nothing is computed and no weights are needed. Imports torch.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
     """Return both passes of a function as one torch.fx.GraphModule, and the number of the forward pass's results.
 
-    `inputs` are tensors, fake or real; tensors that require a gradient get one. The graph returns the function's
-    results, one tensor or several, and then the gradients.
+    `inputs` are fake or real tensors; a tensor that requires a gradient gets one. The graph returns the function's
+    results, one tensor or several, followed by the gradients.
     """
     from copy import deepcopy
 
@@ -48,14 +48,16 @@ def interpret(graph: Any, _: Any = None) -> Any:
         try:
             return interpreter.boxed_run(args)
         finally:
-            interpreter.env.clear()  # the environment would keep the results alive
+            # The environment would otherwise keep the results alive.
+            interpreter.env.clear()
 
-    run_boxed._boxed_call = True  # type: ignore[attr-defined]  # AOT autograd then passes one list it may clear
+    # The mark makes AOT autograd pass the arguments as one list, which the interpreter may clear.
+    run_boxed._boxed_call = True  # type: ignore[attr-defined]
     return run_boxed
 
 
 def merge_passes(forward: Any, backward: Any, n_results: int) -> Any:
-    """Return the forward and the backward graph of a partition merged into one graph module."""
+    """Merge the forward and the backward graph of a partition into one graph module and return it."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()

@@ -1,8 +1,8 @@
 """Remedies for a step that does not fit: a smaller batch, recomputation, another order; each remedy is verified.
 
-A size is estimated from one recording in which it is a symbol, then verified by recording the step with that size and
-with the next one. Modules to checkpoint are verified by recording, too. An order is planned, and executed on its
-addresses by a check that shares no code with the search.
+The largest size is estimated from one recording in which it is a symbol, then verified by recording the step at that
+size and at the next one. Modules to checkpoint are also verified by recording. An order is planned, and a check that
+shares no code with the search executes it at the planned addresses.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from memplan.planner.errors import InputError
 MOST = 1 << 20
 """The largest size that is tried."""
 Tries = Callable[[StepMemory], bool]
-"""Returns True if a recorded step fits."""
+"""The type of a function that returns True if a recorded step fits."""
 
 
 Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
-"""Maps the name of a size to its value in a step, and to a function that returns the step with another value."""
+"""Maps the name of a size to its value in a step, and to a function that returns the step at another value."""
 
 
 def ways(
@@ -47,12 +47,13 @@ def ways(
     sizes: Sizes,
     time_limit_s: float,
 ) -> Ways:
-    """Return the remedies; `run` records a step, with the modules named `checkpointed` recomputed if given."""
+    """Return the remedies; `run` records a step, and recomputes the modules in `checkpointed` if that is given."""
 
     def record(changed: TorchStep) -> bool:
         try:
             return fits(run(changed))
-        except InputError:  # a model with one fixed size
+        # The model accepts only one size.
+        except InputError:
             return False
 
     recompute = None
@@ -79,7 +80,7 @@ def sizes_of(step: TorchStep) -> Sizes:
 def largest_by_trials(
     name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
 ) -> LargestSize:
-    """Return the largest size with which a step fits, by trials: a guess and its successor, then doubling and halving.
+    """Return the largest size at which a step fits, by trials: a guess and its successor, then doubling and bisection.
 
     `sized` is the first size and a function from another size to its step; `record` returns True if a step fits.
     """
@@ -98,9 +99,10 @@ def largest_by_trials(
 def largest_by_symbols(
     size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
 ) -> int | None:
-    """Return the largest size with which a step fits by a symbolic recording; None if that does not determine it.
+    """Return the largest size at which a step fits according to a symbolic recording; None if that fails.
 
-    The step is recorded once, with a symbol as the size. As torch may branch otherwise at other values, it is a guess.
+    The step is recorded once, with a symbol as the size. The result is a guess, since torch may take other branches at
+    other sizes.
     """
     env = ShapeEnv()
     source = ConstantSource("size")
@@ -112,7 +114,8 @@ def largest_by_symbols(
     except Exception:  # noqa: BLE001  a script that uses a number without a value can raise anything
         return None
     sizes = [_size_expression(tensor.size) for tensor in recording.tensors]
-    if symbol in env.replacements:  # the code fixed the size, for example by a loop over it
+    # The code requires this size, for example by a loop over it.
+    if symbol in env.replacements:
         return None
     low, high = 0, MOST + 1
     while high - low > 1:
@@ -151,7 +154,7 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
 def choose_checkpoints(
     recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]
 ) -> Checkpointed:
-    """Return the fewest modules to recompute so that a step fits, ranked by bytes saved per cost.
+    """Return the fewest modules, ranked by bytes saved per cost, whose recomputation makes a step fit.
 
     `names` are all modules; `tries` records the step with some modules recomputed and returns True if it fits.
     """
@@ -179,7 +182,7 @@ def choose_checkpoints(
 
 
 def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
-    """Return the outermost modules that contain modules with activations and have a sibling that does."""
+    """Return the outermost modules that contain modules with activations and have a sibling that does, too."""
     busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
     inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
     beside = Counter(name.rpartition(".")[0] for name in inner)
@@ -195,7 +198,7 @@ def _block_of(module: str, blocks: Sequence[str]) -> str | None:
 
 
 def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
-    """Return the peak of a recorded step in the best order, with recomputation if a capacity requires it."""
+    """Return the peak of a recorded step in the best order, with recomputation if the capacity requires it."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
     answer = order(graph, options)

@@ -1,4 +1,4 @@
-"""The allocator `replay.c`: compiled on first use by the machine's C compiler, and called through its C interface."""
+"""The allocator `replay.c`, compiled by the machine's C compiler on first use, and called through its C interface."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AllocatorEvent(ctypes.Structure):
 
 @cache
 def library_path() -> str:
-    """Return the path of the compiled allocator, compiled if needed; raises InputError without a C compiler."""
+    """Return the path of the compiled allocator; compile it if needed. Raises InputError without a C compiler."""
     found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     compiler = shlex.split(os.environ.get("CC", "")) or [found or ""]
     sources = (_HERE / "replay.c", _HERE / "replay.h")
@@ -52,14 +52,15 @@ def library_path() -> str:
     if made.is_file():
         return str(made)
     if not compiler[0]:
-        raise InputError("allocator: must be compiled once, and there is no compiler of C: install gcc, or set CC")
+        raise InputError("allocator: must be compiled, but no C compiler was found: install gcc, or set CC")
     try:
         cached.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cached) as folder:
             built = Path(folder) / "replay.so"
             flags = ["-O2", "-std=c11", "-shared", "-fPIC", "-o", str(built), str(sources[0]), "-ldl"]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
-            built.replace(made)  # an atomic rename, as another process may build the same file
+            # Rename the file atomically, because another process may build the same file.
+            built.replace(made)
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error
         raise InputError(f"allocator: must be compiled by {compiler[0]} into {cached}, got {said}") from error
@@ -73,7 +74,9 @@ class ReplayLibrary:
         self.path = path or library_path()
         self.functions = ctypes.CDLL(self.path)
         if self.functions.memplan_abi() != ABI:
-            raise OptionError(f"library: must be of version {ABI}, got {self.functions.memplan_abi()} of {self.path}")
+            raise OptionError(
+                f"library: must have interface version {ABI}, got version {self.functions.memplan_abi()} of {self.path}"
+            )
         self.functions.memplan_alloc.argtypes = (ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
         self.functions.memplan_alloc.restype = ctypes.c_void_p
         self.functions.memplan_free.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
@@ -86,7 +89,7 @@ class ReplayLibrary:
         """Return the address of `size` newly allocated bytes; raises MemoryError."""
         address: int | None = self.functions.memplan_alloc(size, device, stream)
         if address is None:
-            raise MemoryError(self.stats()["message"] or f"no {size} bytes")
+            raise MemoryError(self.stats()["message"] or f"{size} bytes cannot be allocated")
         return address
 
     def free(self, address: int, size: int = 0, device: int = 0, stream: int | None = None) -> None:
@@ -102,11 +105,11 @@ class ReplayLibrary:
         self._raise_failure(self.functions.memplan_load(os.fsencode(path)))
 
     def begin(self, scope: str) -> None:
-        """Begin a scope of the loaded plan; raises InputError if that is not possible."""
+        """Begin a scope of the loaded plan; raises InputError if the plan lacks it or another scope is active."""
         self._raise_failure(self.functions.memplan_begin(scope.encode()))
 
     def record(self) -> None:
-        """Begin to record events; raises InputError within a scope."""
+        """Begin to record events; raises InputError inside a scope."""
         self._raise_failure(self.functions.memplan_record())
 
     def end(self) -> None:

@@ -21,9 +21,10 @@ from memplan.solvers.portfolio.solve import solve
 
 @dataclass(frozen=True)
 class PlannedAllocation:
-    """An allocation: bytes, device, number of its stream (0 is the default), and its first and last event.
+    """An allocation: bytes, device, stream number (0 is the default stream), first event and last event.
 
-    `offset` is in the arena of the device; None for an allocation that outlives its scope and gets separate bytes.
+    `offset` is the offset in the device's arena; None for an allocation that outlives its scope and gets separate
+    bytes.
     """
 
     size: int
@@ -36,10 +37,10 @@ class PlannedAllocation:
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """The allocations of each scope by name; all scopes share the arena of a device, since they run in turns.
+    """The allocations of each scope, keyed by name; scopes share the arena of a device, since they run in turns.
 
-    `live` is the most bytes that planned allocations of one scope use at once on a device, in blocks of 512 bytes,
-    summed over devices; `arena` is the bytes of all arenas.
+    `live` is the peak of bytes that planned allocations of one scope use on a device at once, in blocks of 512 bytes,
+    summed over devices; `arena` is the total bytes of all arenas.
     """
 
     scopes: dict[str, tuple[PlannedAllocation, ...]]
@@ -47,7 +48,7 @@ class ReplayPlan:
     arena: int
 
     def text(self) -> str:
-        """Return the text of the plan's file for the allocator."""
+        """Return the text of the plan file that the allocator loads."""
         rows = [f"memplan-replay {ABI}"]
         for name, allocations in self.scopes.items():
             rows.append(f"scope {name} {len(allocations)}")
@@ -58,13 +59,13 @@ class ReplayPlan:
         return "\n".join([*rows, "end", ""])
 
     def save(self, path: str | Path) -> None:
-        """Write the plan to a file, which `use_plan` can load in a later process."""
+        """Write the plan to a file, from which `use_plan` can load it in a later process."""
         Path(path).write_text(self.text(), encoding="utf-8")
 
     def __or__(self, other: ReplayPlan) -> ReplayPlan:
-        """Return a plan with the scopes of both plans; raises InputError for a scope that is in both."""
+        """Return a plan with the scopes of both plans; raises InputError if both contain the same scope."""
         if both := self.scopes.keys() & other.scopes.keys():
-            raise InputError(f"scope: must be in one of the plans, got {excerpt(min(both))} in both")
+            raise InputError(f"scope: must be in only one of the plans, got {excerpt(min(both))} in both")
         return ReplayPlan(self.scopes | other.scopes, max(self.live, other.live), max(self.arena, other.arena))
 
 
@@ -89,7 +90,7 @@ def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
 
 
 def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
-    """Return a verified plan of a scope in which each stream has separate bytes; `options` are in ReplayOptions."""
+    """Return a verified plan of a scope, with separate bytes for each stream; `options` are fields of ReplayOptions."""
     asked = validate_options(ReplayOptions, options)
     scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
     places = list(allocations)
@@ -114,7 +115,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
             )
             plan = solve(problem, time_limit_s=asked.time_limit_s)
             if plan.peak is None:
-                raise InputError(f"scope {asked.scope}: must have a plan, got {plan.status}: give it more time_limit_s")
+                raise InputError(f"scope {asked.scope}: must have a plan, got {plan.status}: increase time_limit_s")
             for place in plan.placements:
                 k = int(place.id)
                 places[k] = replace(places[k], offset=base + place.offset)
@@ -159,6 +160,6 @@ def _verify_disjoint(scope: str, rows: Sequence[PlannedAllocation]) -> None:
                 and (held.offset or 0) < low + row.size
             ):
                 raise InputError(
-                    f"scope {scope}: must have bytes for each allocation, got the same for {other} and {k}"
+                    f"scope {scope}: must give live allocations separate bytes, got the same for {other} and {k}"
                 )
         alive[k] = row

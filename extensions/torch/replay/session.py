@@ -1,7 +1,7 @@
 """`record` and `use_plan`: record the allocations of a step, plan them, and serve later runs at planned addresses.
 
-torch accepts another allocator only before it has used its own. According to torch, such an allocator has no expandable
-segments, no memory history and no private pools.
+torch accepts another allocator only before its own has been used. According to torch, such an allocator has no
+expandable segments, no memory history and no private pools.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Installation:
 
 
 def install() -> ReplayLibrary:
-    """Install memplan's allocator in torch for CUDA, for the whole process; a second call changes nothing.
+    """Install memplan's allocator in torch for CUDA, for the whole process; later calls change nothing.
 
     Raises InputError if torch has no CUDA device or has already used another allocator.
     """
@@ -39,7 +39,7 @@ def install() -> ReplayLibrary:
         import torch
 
         if not torch.cuda.is_available():
-            raise InputError("torch: must have CUDA and a device for planned addresses: on others, give library=")
+            raise InputError("torch: must have a CUDA device for planned addresses: without one, pass library=")
         library = ReplayLibrary()
         allocator = torch.cuda.memory.CUDAPluggableAllocator(library.path, "memplan_alloc", "memplan_free")
         try:
@@ -53,12 +53,11 @@ def install() -> ReplayLibrary:
 
 
 def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, **options: object) -> ReplayPlan:
-    """Run a step once, record each allocation and release of all its threads, and return a verified plan.
+    """Run a step once, record the allocations and releases of all its threads, and return a verified plan.
 
-    The step must have run once before, so that lasting allocations, such as the state of an optimizer, exist.
+    The step must have run once before, so that lasting allocations, such as the optimizer's state, already exist.
     Allocations that the step does not free are not planned and get separate bytes. The options are those of
-    `ReplayOptions`; the default `library` is that of `install`. Raises InputError, and any exception of the
-    step.
+    `ReplayOptions`; the default `library` is that of `install`. Raises InputError, and any exception of the step.
     """
     asked = validate_options(ReplayOptions, options)
     used = library or install()
@@ -69,7 +68,9 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
         used.end()
     allocations = allocations_of(used.events())
     if not allocations:
-        raise InputError(f"scope {asked.scope}: must allocate, got no allocation: does the step run on the device?")
+        raise InputError(
+            f"scope {asked.scope}: must allocate memory, got no allocation: does the step run on the device?"
+        )
     return plan_of(allocations, **asked.model_dump())
 
 
@@ -80,15 +81,17 @@ def use_plan(
     """Serve the allocations of a scope at their planned addresses while the context is entered.
 
     `plan` is a result of `record`, or a file that `ReplayPlan.save` wrote. `scope` may be omitted if the plan has only
-    one. The context's value is a dictionary that has the counters of this run once the context is left. An allocation
-    that deviates from the plan gets other bytes, is counted, and causes one warning per process; a failed allocation
-    raises MemoryError at the end, as torch does not notice it. Raises InputError for scopes that are not in the plan,
-    within another scope, and if torch refuses the allocator.
+    one. The context yields a dictionary, which contains the counters of this run after the context is left. An
+    allocation that deviates from the plan gets other bytes, is counted, and causes one warning per process. A failed
+    allocation raises MemoryError at the end, because torch does not notice it. Raises InputError for scopes that the
+    plan lacks, inside another scope, and if torch refuses the allocator.
     """
     text = plan.text() if isinstance(plan, ReplayPlan) else _read_plan_text(plan)
     names = [line.split()[1] for line in text.splitlines() if line.startswith("scope ")]
     if scope is None and len(names) != 1:
-        raise InputError(f"scope: must be named, since the plan has {', '.join(names) or 'none'}")
+        raise InputError(
+            f"scope: must be given unless the plan has exactly one, got a plan with {', '.join(names) or 'none'}"
+        )
     if scope is not None and scope not in names:
         raise InputError(f"scope: must be one of {', '.join(names)}, got {excerpt(scope)}")
     used = library or install()

@@ -1,4 +1,4 @@
-"""A dispatch mode that compares the storages of torch's real and fake kernels by running each operation both ways."""
+"""A dispatch mode that compares the storages of torch's real and fake kernels by running every operation with both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 
 class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Runs each operation with both kernels; `hidden` maps operators to the most bytes that the fake kernel omitted."""
+    """Runs each operation with both kernels; `hidden` maps operators to the most bytes that a fake kernel omitted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,8 @@ class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is un
             return func(*args, **kwargs)
         self._is_busy, fake = True, None
         try:
-            # An operation that reads values of tensors has no fake kernel and raises.
+            # An operation that reads the values of tensors has no fake kernel; its exception is ignored, and it is not
+            # compared.
             with suppress(Exception), FakeTensorMode(allow_non_fake_inputs=True) as mode:
                 given = tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
                 fake = _allocated_bytes(given, func(*given[0], **given[1]))
@@ -44,7 +45,7 @@ class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is un
 
 
 def _allocated_bytes(given: Any, result: Any) -> int:
-    """Return the bytes of the result's storages that none of the arguments has."""
+    """Return the bytes of the result's storages that do not belong to an argument."""
     before, after = ({each._cdata: each.nbytes() for each in _storages(values)} for values in (given, result))
     return sum(size for key, size in after.items() if key not in before)
 

@@ -1,4 +1,4 @@
-"""Random wrapper code of inductor in the dialects of five torch versions, with its live peak counted separately."""
+"""Random inductor wrappers in the dialects of five torch versions, with the live peak computed separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TYPES = {"float32": 4, "float16": 2, "int64": 8, "uint8": 1}
 
 @dataclass(frozen=True)
 class Dialect:
-    """The syntax by which a torch version writes an allocation, a kernel call, a view, and the enclosing function."""
+    """The syntax of a torch version for an allocation, a kernel call, a view, and the enclosing function."""
 
     allocate: str
     kernel: str
@@ -34,7 +34,7 @@ DIALECTS = {
 
 @dataclass(frozen=True)
 class Wrapper:
-    """A wrapper, the bytes of its storages, and its live peak; `wrong` is the same wrapper with one false reuse."""
+    """A wrapper, the total bytes of its storages, and its live peak; `wrong` is the wrapper with one illegal reuse."""
 
     code: bytes
     storages: int
@@ -43,7 +43,7 @@ class Wrapper:
 
 
 def draw_wrapper(seed: int, version: str) -> Wrapper:
-    """Draw a chain of kernels, some of them external, that read randomly chosen earlier buffers."""
+    """Return a random chain of kernels, some of them external, that read randomly chosen earlier buffers."""
     draw, how = random.Random(f"{version} {seed}"), DIALECTS[version]
     dtype = draw.choice([*TYPES])
     count = draw.randint(5, 9)
@@ -55,7 +55,7 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
     victim, thief = draw.choice([(i, k) for i in range(count) for k in range(i + 1, last[i])])
 
     def statements(thief: int | None) -> Iterator[str]:
-        """Yield the lines; the thief, if any, writes its result over the victim, which is still to be read."""
+        """Yield the statements; kernel `thief`, if given, overwrites the victim's bytes before their last read."""
         for k in range(count):
             names = ", ".join(["arg0_1", *(f"buf{i}" for i in reads[k])])
             if k == thief:
@@ -82,7 +82,7 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
 
 
 def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
-    """Return the file with a function `call`, whose body is in a partition if the dialect has a runner."""
+    """Return the file with a function `call`; in a dialect with a runner, its body is in a partition."""
     head = ["# AOT ID: ['0_inference']", "import torch", "from torch._inductor.async_compile import AsyncCompile"]
     example = f"arg0_1 = rand_strided((8, ), (1, ), device='{how.device}:0', dtype=torch.{dtype})"
     foot = ["def benchmark_compiled_module():", f"    {example}", "    return call([arg0_1])"]

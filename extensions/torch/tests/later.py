@@ -1,4 +1,4 @@
-"""Late imports: packages that take seconds to import are imported only by the tests that use them."""
+"""Late imports: packages that take seconds to import are imported only in the tests that use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class LateModule:
-    """A module that is imported when an attribute is first read; without its package, the tests are skipped."""
+    """A module that is imported when its first attribute is read; if its package is missing, the tests are skipped."""
 
     def __init__(self, name: str) -> None:
         if find_spec(name.partition(".")[0]) is None:
@@ -19,7 +19,8 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # pytest reads such names at collection, as do copy and inspect
+        # Such names are read without need by pytest at collection, and by copy and inspect.
+        if name.startswith("_"):
             raise AttributeError(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules of other packages warn when they are imported

@@ -1,4 +1,4 @@
-"""torch's caching allocator, written a second time from its rules with plain lists, and its snapshot."""
+"""A second implementation of torch's caching allocator, written from its rules with plain lists, and its snapshots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ MIB = 1 << 20
 
 
 class PlainAllocator:
-    """Segments are [address, key, pieces]; a piece is [size, name or None], a key (stream, is small, private pool)."""
+    """An allocator whose segments are (address, key, pieces), where a piece is [size, name or None].
+
+    A key is (stream, is small, private pool).
+    """
 
     def __init__(self, capacity: int | None = None, largest_split: int | None = None, parts: int = 0) -> None:
         self.capacity, self.largest_split, self.parts = capacity, largest_split, parts
@@ -88,7 +91,7 @@ class PlainAllocator:
                 self.event("segment_free", address, pieces[0][0], stream)
 
     def snapshot(self, settings: dict[str, Any], cut: int = 0) -> dict[str, Any]:
-        """Return a snapshot of the current segments, with the events from position `cut` on."""
+        """Return a snapshot of the current segments, with the events from position `cut`."""
         segments = [
             {
                 "device": 0,

@@ -1,4 +1,4 @@
-"""The commands `memplan fits` for graphs of ggml, and `memplan shapes` for programs of torch."""
+"""The command `memplan fits` for ggml graphs, and the command `memplan shapes` for torch programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS, PEAK = 33_984, 802_816
 
 
 @pytest.mark.parametrize(("capacity", "fits", "status"), [(WEIGHTS + PEAK, True, 0), (WEIGHTS + PEAK - 1, False, 1)])
-def test_a_ggml_graph_fits_exactly_the_bytes_of_its_weights_and_plan(
+def test_a_ggml_graph_fits_exactly_if_the_capacity_holds_its_weights_and_plan(
     capacity: int, fits: bool, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), "--capacity", str(capacity), "--format", "json"]) == status
@@ -29,7 +29,7 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
     assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
     assert "open: no capacity is given" in capsys.readouterr().out
     assert main(["fits", "step.py:step", "--dim", "n_ctx=8"]) == 2
-    assert "dim: must be given for graphs of ggml alone" in capsys.readouterr().err
+    assert "dim: must be given for ggml graphs only" in capsys.readouterr().err
     assert main(["fits", graph]) == 2
     assert "n_ctx: must be a size, is open; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
 
@@ -37,9 +37,9 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--allocator", "plan"), "allocator: must be given for steps of torch alone, not for a graph of ggml"),
-        (("--context", "1MiB"), "context: must be given for steps of torch alone, not for a graph of ggml"),
-        (("-o", "plan.svg"), "must be an answer, as JSON, for a graph; `memplan plan` draws its plan"),
+        (("--allocator", "plan"), "allocator: must be given for steps of torch only, got a ggml graph"),
+        (("--context", "1MiB"), "context: must be given for steps of torch only, got a ggml graph"),
+        (("-o", "plan.svg"), "must be a JSON file for a ggml graph; `memplan plan` draws its plan"),
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
 )

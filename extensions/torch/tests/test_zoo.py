@@ -1,4 +1,4 @@
-"""The table of the model zoo: documents quote it correctly, interrupted runs resume, and ten rows are reproduced."""
+"""The table of the model zoo: documents quote it correctly, interrupted runs resume, and ten rows are reproducible."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_waste_is_the_relative_excess_of_a_planners_peak_over_the_plan() -> None
 
 
 @pytest.mark.slow
-def test_rows_of_ten_models_are_reproduced_and_not_computed_twice(tmp_path: Path) -> None:
+def test_rows_of_ten_models_are_reproduced_and_a_second_run_computes_none(tmp_path: Path) -> None:
     for name in ("timm", "torchvision", "transformers"):
         pytest.importorskip(name, reason=f"needs {name}")
     path = tmp_path / "zoo.csv"

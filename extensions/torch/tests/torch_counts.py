@@ -1,4 +1,4 @@
-"""Counters of the bytes that steps of torch take on real tensors: all storages alive after each operation."""
+"""Counters of the bytes that torch steps use on real tensors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sum_losses(result: Any) -> Any:
 
 
 def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> int:
-    """Return the most bytes alive in two steps on real tensors; `run` is called instead of the model if given."""
+    """Return the peak of live bytes in two steps on real tensors; `run`, if given, is called instead of the model."""
     made, run = optimizer and optimizer(model.parameters()), run or model
 
     def step() -> None:
@@ -62,7 +62,7 @@ def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> 
 
 
 def peak_of(step: Any) -> int:
-    """Return the most bytes that torch's CPU allocator held during a step, beyond those allocated before it."""
+    """Return the peak bytes that torch's CPU allocator held during a step, minus those allocated before it."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())

@@ -15,7 +15,7 @@ def normal(inward: int, outward: int, size: int, stride: int = 1) -> Any:
 
 
 class Block(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A residual block: convolutions of the given (width, size, stride) in sequence, plus the input at the end."""
+    """A residual block: convolutions given by (width, size, stride) in sequence, whose result is added to the input."""
 
     def __init__(self, inward: int, *convolutions: tuple[int, int, int]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Block(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 def resnet(depth: int) -> Any:
-    """Return ResNet-18 or ResNet-50."""
+    """Return ResNet-18 if `depth` is 18, else ResNet-50."""
     counts, width_out = ((2, 2, 2, 2), 1) if depth == 18 else ((3, 4, 6, 3), 4)
     layers: list[Any] = [normal(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     inward = 64
@@ -63,7 +63,7 @@ class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """Two transformer layers, `width` features and `wide` hidden ones; query, key and value are views of one tensor."""
+    """Two transformer layers with `wide` hidden features, where query, key and value are views of one tensor."""
 
     def __init__(self, width: int, wide: int) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ Made = tuple[Any, tuple[Any, ...]]
 
 
 class Network(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A network of named parts, whose forward pass is a function of the network and the inputs."""
+    """A network of named parts; its forward pass is a function that receives the network and the inputs."""
 
     def __init__(self, forward: Callable[..., Any], **parts: Any) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class RootNorm(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A transformer layer of GPT-2, or of Llama if `rotary`: fewer keys than queries, and rotary position embedding."""
+    """A transformer layer of GPT-2, or of Llama if `rotary`, which has fewer keys than queries and rotary embedding."""
 
     def __init__(self, width: int, heads: int, *, rotary: bool, causal: bool = True, experts: int = 0) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Experts(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A mixture of experts, two for each token, computed for all tokens, since shapes must not depend on values."""
+    """A mixture of experts, two per token, computed for all tokens because shapes must not depend on values."""
 
     def __init__(self, width: int, count: int) -> None:
         super().__init__()
@@ -368,7 +368,7 @@ def custom_function_model() -> Made:
 
 
 def changed_in_place() -> Made:
-    """Return a model that writes into views of its intermediate tensors."""
+    """Return a model that writes into views of its intermediate tensors, with their bases still in use."""
 
     def run(own: Any, x: Any) -> Any:
         y = own.first(x)
@@ -394,7 +394,7 @@ def fold_model() -> Made:
 
 
 def narrow_model() -> Made:
-    """Return a model whose activations have a narrower type than its parameters."""
+    """Return a model whose activations have a narrower data type than its parameters."""
 
     def run(own: Any, x: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16):

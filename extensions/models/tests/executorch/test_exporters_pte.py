@@ -49,7 +49,7 @@ def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -> None:
+def test_segments_after_the_program_keep_their_bytes_and_alignment(name: str) -> None:
     data, layout = planned_program(name, views="alias")
     written = export("pte", layout, "program")[""]
     old, new = (int.from_bytes(content[24:32], "little") for content in (data, written))
@@ -57,15 +57,15 @@ def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -
     assert (new - old) % min(4096, old & -old) == 0
 
 
-def test_write_pte_refuses_files_that_are_no_program() -> None:
-    with pytest.raises(FormatError, match=r"problem: must be the program, a \.pte file, for pte"):
+def test_write_pte_refuses_files_that_are_not_programs() -> None:
+    with pytest.raises(FormatError, match=r"problem: must be an ExecuTorch program, a \.pte file, for the target pte"):
         export("pte", single_pool_layout({}), "program")
 
 
 def test_write_pte_refuses_more_pools_than_the_program_has_memories() -> None:
     _, layout = planned_program("thirds.pte", views="alias")
     two = replace(layout, pools=layout.pools * 2)
-    with pytest.raises(FormatError, match=r"problem.pools: must be at most the memories of the program \(1\)"):
+    with pytest.raises(FormatError, match=r"problem.pools: must not exceed the memories of the program \(1\)"):
         export("pte", two, "program")
 
 
@@ -96,19 +96,19 @@ def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[st
     return {"id": name, "size": size, "start": start, "end": end, **more}
 
 
-def test_within_an_object_a_tensor_lies_above_those_that_it_conflicts_with() -> None:
+def test_the_greedy_planner_places_a_tensor_of_an_object_above_its_conflicts() -> None:
     rows = [lives("first", 64, 0, 2), lives("left", 24, 2, 5), lives("right", 16, 3, 4)]
     assert offsets({"buffers": rows}) == {"first": ("default", 0), "left": ("default", 0), "right": ("default", 24)}
 
 
-def test_an_object_never_grows_which_is_what_it_wastes() -> None:
+def test_a_shared_object_of_the_greedy_planner_never_grows() -> None:
     rows = [lives("first", 10, 0, 1), lives("left", 6, 1, 2), lives("right", 6, 1, 2)]
     plan = solve(Problem.model_validate({"buffers": rows}), solver="reference:executorch-greedy")
     assert (plan.peak, plan.lower_bound, plan.status, plan.stop_reason) == (16, 12, "feasible", None)
     assert plan.gap == pytest.approx(1 / 3)
 
 
-def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first() -> None:
+def test_each_memory_has_separate_objects_and_tensors_without_a_memory_use_the_first() -> None:
     rows = [lives("a", 8, 0, 1, pools=["slow"]), lives("b", 8, 0, 1), lives("c", 4, 0, 1, pools=["slow"])]
     problem = {"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]}
     assert offsets(problem) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("slow", 8)}
@@ -119,7 +119,7 @@ def test_a_view_keeps_its_buffer_alive_and_is_not_placed_separately() -> None:
     assert offsets({"buffers": rows}) == {"base": ("default", 0), "view": ("default", 8), "c": ("default", 16)}
 
 
-def test_the_naive_planner_uses_no_byte_twice() -> None:
+def test_the_naive_planner_shares_no_bytes() -> None:
     rows = [lives("a", 10, 0, 1), lives("b", 0, 1, 2), lives("c", 20, 2, 3)]
     problem = {"buffers": rows, "pools": [{"alignment": 16}]}
     assert offsets(problem, "naive") == {"a": ("default", 0), "b": ("default", 16), "c": ("default", 16)}
@@ -127,19 +127,19 @@ def test_the_naive_planner_uses_no_byte_twice() -> None:
 
 @pytest.mark.parametrize("planner", ["greedy", "naive"])
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
-def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int]], planner: str) -> None:
+def test_peaks_of_real_models_equal_the_recorded_peaks(row: dict[str, dict[str, int]], planner: str) -> None:
     problem = public_problems.problem(f"executorch/{row['file']}")
     plan = solve(problem, solver=f"reference:executorch-{planner}")
     assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]
 
 
-def test_banks_are_filled_in_order_after_the_tensors_that_are_bound_to_them() -> None:
+def test_banks_are_filled_in_order_after_the_tensors_that_may_use_only_one_bank() -> None:
     rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
     pools = [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]
     problem: dict[str, object] = {"buffers": rows, "pools": pools}
     assert offsets(problem, "banked-greedy") == {"d": ("fast", 0), "b": ("fast", 6), "a": ("slow", 0), "c": ("slow", 0)}
 
 
-def test_with_one_bank_banked_greedy_is_greedy() -> None:
+def test_banked_greedy_equals_greedy_for_a_single_bank() -> None:
     rows = [lives(str(k), 3 + 7 * k % 11, k % 5, k % 5 + 1 + k % 3) for k in range(20)]
     assert offsets({"buffers": rows}, "banked-greedy") == offsets({"buffers": rows})

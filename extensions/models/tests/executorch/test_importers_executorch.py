@@ -91,7 +91,7 @@ def aliases(found: ImportedProblem) -> dict[str, str]:
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
 
 
-def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
+def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
     values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
     data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
     found = import_program(data)
@@ -122,7 +122,7 @@ def test_buffers_of_two_branches_are_never_alive_together() -> None:
     assert solve(found.problem).peak == 192  # without an arena that the ways have for themselves
 
 
-def test_state_of_a_program_is_alive_all_the_time() -> None:
+def test_the_state_of_a_program_is_always_alive() -> None:
     found = import_program((MODELS / "state.pte").read_bytes())
     lifetimes = rows(found)
     state = next(name for name in lifetimes if any(row.id == name for row in _persistent_rows(found)))
@@ -266,7 +266,7 @@ def test_the_scratch_of_ethos_u_is_read_and_counts_in_addition_to_the_plan() -> 
     assert (found.beside, sum(row.size for row in found.problem.buffers)) == (917_504, 32)
     (unknown,) = import_program(program_of_ethos_u(vela(cmd_data=b"command"))).warnings
     assert (unknown.rule, "EthosUBackend" in unknown.message) == ("unknown-delegates", True)
-    with pytest.raises(FormatError, match=r"processed\.index: must name one of 1 blocks of data, got 3"):
+    with pytest.raises(FormatError, match=r"processed\.index: must be the index of one of 1 data blocks, got 3"):
         import_program(program_of_ethos_u(index=3))
 
 
@@ -305,7 +305,7 @@ BROKEN = {
     ),
     "a value that is not there": (
         program([tensor()], [0], [0], kernel(0, 7)),
-        r"instructions\[0\]\.instr_args: must name one of 1 values, got 7",
+        r"instructions\[0\]\.instr_args: must be the index of one of 1 values, got 7",
     ),
     "an operator that is not there": (
         program([tensor()], [0], [0], kernel(0, operator=9)),
@@ -317,11 +317,11 @@ BROKEN = {
     ),
     "a jump over one way only": (
         program([tensor(), NEVER], [0], [0], jump(1, 2), kernel(0, 0)),
-        r"destination_instruction: must jump back, as loops do, or over one of two ways, as choices do, got 2",
+        r"destination_instruction: must jump back, as loops do, or over one of two branches, as choices do, got 2",
     ),
     "a loop that ends outside of its way": (
         program([tensor(), NEVER], [0], [0], jump(0, 3), kernel(0, 0), jump(1, 4), kernel(0, 0), jump(0, 1)),
-        r"destination_instruction: must end inside of what it begins in",
+        r"destination_instruction: must end inside the enclosing loop or branch",
     ),
     "loops a hundred deep": (
         program([tensor()], [0], [0], kernel(0, 0), *[jump(0, 0) for _ in range(100)]),

@@ -19,7 +19,7 @@ MODELS = dict(draw_models(13))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_models_compute_the_same_in_the_bytes_of_their_plans(name: str) -> None:
+def test_onnx_models_compute_the_same_outputs_in_the_bytes_of_their_plans(name: str) -> None:
     tally = Counter[str]()
     assert list(faults(MODELS[name], tally)) == []
     assert tally["runs in an arena"]

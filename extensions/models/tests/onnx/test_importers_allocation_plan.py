@@ -115,11 +115,11 @@ def test_streams_share_a_buffer_only_after_a_notification() -> None:
             'value "y": must reuse the buffer of another value of the plan, got 9',
         ),
         (printed_plan(kinds(a="Reuse 2", b="Reuse 1"), "abrcy"), 'value "a": must reuse the buffer of another value'),
-        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must say whose buffer it is in, got Share'),
+        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must state whose buffer it uses, got Share'),
         (printed_plan(kinds(z="Allocate"), "abrcy"), 'value "z": must be an input or written by a node of the streams'),
-        (printed_plan(kinds(), "abrcz"), 'node "z": must be one of the model, as optimized_model_filepath saves it'),
-        (printed_plan(kinds(), ["?1", *"abrcy"]), "streams: must not wait for one another for ever"),
-        (printed_plan({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
+        (printed_plan(kinds(), "abrcz"), 'node "z": must be a node of the model that optimized_model_filepath saves'),
+        (printed_plan(kinds(), ["?1", *"abrcy"]), "streams: must not deadlock"),
+        (printed_plan({}, "abrcy"), "plan: must contain values of the model in allocated buffers, got none"),
     ],
 )
 def test_an_allocation_plan_of_another_model_is_refused(plan: bytes, sentence: str) -> None:

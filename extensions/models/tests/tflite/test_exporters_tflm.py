@@ -147,7 +147,7 @@ def test_several_subgraphs_have_one_plan_over_all_of_their_tensors() -> None:
     assert sum(offset >= 0 for offset in said) > len(planned.subgraphs[0].tensors)
 
 
-def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out() -> None:
+def test_variable_tensors_after_the_first_subgraph_are_refused_with_a_remedy() -> None:
     inside = subgraph([tensor("s", (4,), variable=True)], [], [], [])
     data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
     found = read_model(data)
@@ -155,13 +155,13 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
         export("tflite", lay_out(found.problem, solve(found.problem), data), "model")
 
 
-def test_write_tflm_refuses_files_that_are_no_tflite_model() -> None:
+def test_write_tflm_refuses_files_that_are_not_tflite_models() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
         export("tflite", single_pool_layout({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])
-def test_write_tflm_refuses_offsets_that_the_arena_cannot_have(offset: int) -> None:
+def test_write_tflm_refuses_offsets_that_tflite_micro_cannot_use(offset: int) -> None:
     with pytest.raises(
         FormatError, match=f'"main/y": must have an offset below 2.31 that 16 divides, .*, got {offset}'
     ):

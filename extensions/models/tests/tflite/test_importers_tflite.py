@@ -87,7 +87,7 @@ def test_sizes_are_rounded_up_to_the_arena_alignment() -> None:
     assert [(row.size, row.alignment) for row in found.problem.buffers] == [(15, 1), (8, 1)]
 
 
-def test_constants_are_outside_of_the_problem_and_variables_always_alive() -> None:
+def test_constants_are_outside_the_problem_and_variables_are_always_alive() -> None:
     tensors = [X, tensor("state", (4,), variable=True), tensor("weights", (8,), constant=True), Y]
     found = import_model(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
     assert rows(found) == {"x": (((-1, 1),), 16), "state": (((-1, 2),), 16), "y": (((0, 2),), 16)}

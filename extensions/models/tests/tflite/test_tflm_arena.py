@@ -185,7 +185,7 @@ def test_greedy_planner_places_other_buffers_around_offline_planned_ones() -> No
     assert offsets(problem((4, 0, 1), (10, 0, 1), (6, 0, 1), b0=8)) == [8, 12, 0]
 
 
-def test_offline_offsets_may_overlap_and_then_there_is_no_plan() -> None:
+def test_greedy_planner_returns_no_plan_if_offline_offsets_overlap() -> None:
     plan = solve(problem((4, 0, 2), (4, 1, 3), b0=0, b1=2), solver="reference:tflite-micro-greedy")
     assert plan.status in ("unknown", "infeasible")
     assert plan.explanation is not None

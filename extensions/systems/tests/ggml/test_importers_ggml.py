@@ -1,4 +1,4 @@
-"""The reader of ggml's graphs: lifetimes, operations in place, ggml's own plan, and a dimension as a symbol."""
+"""The reader of ggml graphs: lifetimes, in-place operations, ggml's own plan, and a dimension as a symbol."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lifetimes(model: ImportedProblem) -> dict[str, tuple[int | None, int | None]
 
 
 def chain(second: str, *later: dict[str, Any]) -> bytes:
-    """Return a graph: an input, its product with a matrix, and an operation `second` placed on the product's bytes."""
+    """Return a graph: an input, its product with a matrix, and an operation `second` placed over the product."""
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 64), tensor(3, 128, output=True)]
     return graph_bytes(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
 
@@ -63,7 +63,7 @@ def test_ggmls_own_plan_is_read_and_valid(name: str, own: int) -> None:
     assert model.own_peak == own
 
 
-def test_the_peak_for_lenet_equals_that_measured_inside_ggml() -> None:
+def test_the_own_peak_of_lenet_equals_the_peak_measured_inside_ggml() -> None:
     model = read_model(recorded_graph("lenet"))
     plan = solve(model.problem)
     assert (len(model.problem.buffers), model.own_peak) == (11, 1_078_784)
@@ -77,7 +77,7 @@ def test_tensors_of_ggml_computed_in_place_share_one_buffer() -> None:
 
 
 @pytest.mark.parametrize("data", [chain("MUL_MAT"), chain("RELU", node(3, "ADD", 3, 1))])
-def test_verification_names_a_tensor_placed_over_one_still_read(data: bytes) -> None:
+def test_verification_names_a_tensor_placed_over_a_tensor_that_is_still_read(data: bytes) -> None:
     model = read_model(data)
     assert model.own_plan is not None
     (violation, *_) = verify(model.problem, model.own_plan)
@@ -93,7 +93,7 @@ def test_an_order_must_read_a_tensor_before_it_is_overwritten() -> None:
         peak_of(graph, (0, 2, 1, 3))
 
 
-def test_tensors_outside_ggmls_plan_are_state_if_written_and_else_weights() -> None:
+def test_tensors_outside_ggmls_plan_are_state_if_written_and_weights_otherwise() -> None:
     tensors = [
         tensor(0, 0, buffer=0),
         tensor(1, 128, buffer=0, size=128),
@@ -122,7 +122,7 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
     assert {row.size for row in problem.buffers if "n_ctx" in str(row.size)} == {"4096*(n_ctx//32)", "1024*(n_ctx//32)"}
     with pytest.raises(FormatError, match="n_ctx: must be a size, is open; give it, for example: dims=n_ctx=32"):
         read_model(data)
-    with pytest.raises(OptionError, match='dims: must be n_ctx, in which the graphs differ, got "n"'):
+    with pytest.raises(OptionError, match='dims: must be the dimension n_ctx, in which the graphs differ, got "n"'):
         read_model(data, options=ModelOptions(dims={"n": 8}))
     at, beyond = (read_model(data, options=ModelOptions(dims={"n_ctx": size})) for size in (96, 4096))
     assert at.own_plan is not None
@@ -136,16 +136,16 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
     [
         (graph_bytes({"tensor": 1}), r"line 4: name: is required"),
         (graph_bytes(tensor(1, 0)), r"line 4: must be number 0, got 1"),
-        (graph_bytes(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of 2 before it, got 7"),
-        (graph_bytes(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of 1 before it, got 5"),
-        (graph_bytes(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is no view, got 0"),
+        (graph_bytes(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of the 2 numbers above, got 7"),
+        (graph_bytes(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of the 1 numbers above, got 5"),
+        (graph_bytes(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is not a view, got 0"),
         (graph_bytes({"what": 1}), r"line 4: must be an object with one of format, node, tensor, buffer, got"),
         (graph_bytes() + b"{", r"line 4: must be JSON: "),
-        (graph_bytes() + graph_bytes(), r"graphs: must each have another size of one dimension"),
-        (graph_bytes(n=1) + graph_bytes(n=1), r"graphs: must each have another size of one dimension"),
+        (graph_bytes() + graph_bytes(), r"graphs: must have different sizes of the same dimension"),
+        (graph_bytes(n=1) + graph_bytes(n=1), r"graphs: must have different sizes of the same dimension"),
         (
             graph_bytes(n=1) + graph_bytes(tensor(0, 0), n=2),
-            r"graphs: must be the same but for sizes, are not in tensors\[0\]",
+            r"graphs: must differ only in sizes, got a difference in tensors\[0\]",
         ),
         (
             graph_bytes(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)),
@@ -153,12 +153,12 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
         ),
     ],
 )
-def test_a_broken_ggml_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
+def test_a_malformed_ggml_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_model(data)
 
 
-def test_sizes_whose_polynomial_no_further_graph_confirms_are_refused() -> None:
+def test_sizes_are_refused_if_no_additional_graph_confirms_their_polynomial() -> None:
     graphs = b"".join(graph_bytes(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
     with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
         read_model(graphs, options=ModelOptions(dims={"n": 32}))

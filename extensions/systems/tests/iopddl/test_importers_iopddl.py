@@ -1,4 +1,4 @@
-"""The reader of IOPDDL's problems: the sizes of buffers by chosen strategy, and malformed problems."""
+"""The reader of IOPDDL problems: buffers are sized by the chosen strategy, and malformed problems refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLE: dict[str, Any] = {"problem": {"name": "example", "nodes": NODES, "edges
 
 
 @pytest.mark.parametrize(("solution", "sizes"), [({}, [5, 25]), ({"solution": [0, 0, 0]}, [10, 25])])
-def test_a_buffer_has_the_usage_of_the_chosen_or_least_strategy(solution: dict[str, Any], sizes: list[int]) -> None:
+def test_a_buffer_has_the_usage_of_the_chosen_or_cheapest_strategy(solution: dict[str, Any], sizes: list[int]) -> None:
     data = json.dumps(EXAMPLE | solution).encode()
     assert detect(data) == "iopddl"
     problem = read_model(data, None, ModelOptions()).problem
@@ -29,5 +29,5 @@ def test_a_buffer_has_the_usage_of_the_chosen_or_least_strategy(solution: dict[s
     "nodes", [{**NODES, "usages": [[1]]}, {**NODES, "intervals": [[1], [2], [3]]}, {"intervals": []}]
 )
 def test_a_malformed_iopddl_problem_is_refused(nodes: dict[str, Any]) -> None:
-    with pytest.raises(FormatError, match="must be one of IOPDDL"):
+    with pytest.raises(FormatError, match="must be an IOPDDL problem"):
         read_model(json.dumps({"problem": {"nodes": nodes}}).encode(), None, ModelOptions())

@@ -35,7 +35,8 @@ def test_packs_read_from_a_dump_equal_the_recorded_problems(name: str) -> None:
     wanted = [path for path in public_problems.files("iree") if path.name.startswith(f"light_{name}_pack")]
     assert wanted
     hashes = {problem_hash(read_problem(path.read_bytes(), path.name)) for path in wanted}
-    assert {problem_hash(pack) for pack in packs(model(name))} == hashes  # the order of functions varies
+    # Compare sets, because the order of functions in a dump varies.
+    assert {problem_hash(pack) for pack in packs(model(name))} == hashes
 
 
 def test_dumps_of_six_iree_models_are_present() -> None:
@@ -79,7 +80,7 @@ TITLE = b"// -----// IR Dump %s LayoutSlicesPass: iree-stream-layout-slices //--
 
 
 def printed_layout(total: bytes) -> bytes:
-    """Return the function as the compiler prints it after the pass, with `total` as the size of the pack."""
+    """Return the function as the compiler prints it after the pass; the pack has `total` bytes."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
     return text.replace(b"{%0#0}", b"{%c9}").replace(
@@ -104,11 +105,11 @@ def test_packs_in_dumps_of_other_passes_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (b"[1, 2]", b"[1, 0]", r"line 6: must end at its first step \(1\) or later, got 0"),
-        (b"[1, 2] = %c100", b"[1, 2] = %arg7", 'line 6: must have a constant as its size, .* got "%arg7"'),
+        (b"[1, 2]", b"[1, 0]", r"line 6: must end at or after its first step \(1\), got 0"),
+        (b"[1, 2] = %c100", b"[1, 2] = %arg7", 'line 6: must have a constant size, .* got "%arg7"'),
         (b"[1, 2] =", b"[1, 2)", r"line 6: must be a slice \[first, last\] = %size"),
         (b"slices({", b"parts({", "line 4: must have slices"),
-        (b" = stream.resource.pack", b" - stream.resource.pack", "must be StableHLO, or have a stream.resource.pack"),
+        (b" = stream.resource.pack", b" - stream.resource.pack", "must be StableHLO, or contain a stream.resource"),
         (b"constant 100 :", b"constant -100 :", "slice 1 of pack 0: must be 0 to .* bytes, got -100"),
     ],
 )

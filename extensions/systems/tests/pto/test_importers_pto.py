@@ -1,4 +1,4 @@
-"""The reader and the writer of PTO kernels: tiles, memories, addresses, and bytes reused while they are still read."""
+"""The reader and the writer of PTO kernels: tiles, memories, addresses, and bytes that are reused while still read."""
 
 from __future__ import annotations
 
@@ -111,15 +111,15 @@ def test_views_region_results_and_scratch_use_the_lifetimes_of_their_tiles() -> 
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ((f"%a = pto.alloc_tile addr = %n : {TILE}",), r'tile "rows/%a": must have a constant address, as behind the'),
-        ((*FIRST, f"%a = pto.alloc_tile : {TILE}"), r'tile "rows/%a": must have an address as other tiles have, or'),
-        ((*FIRST, "%f = pto.reserve_buffer {size = 8} -> i32"), "pto.reserve_buffer: must have its memory, got"),
-        ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf, or a memref'),
-        ((*FIRST, f"%p = pto.castptr %row : {TILE} -> i64"), r"must be used by PTO's operations on tiles alone, got"),
+        ((f"%a = pto.alloc_tile addr = %n : {TILE}",), r'tile "rows/%a": must have a constant address, as after the'),
+        ((*FIRST, f"%a = pto.alloc_tile : {TILE}"), r'tile "rows/%a": must have an address if and only if'),
+        ((*FIRST, "%f = pto.reserve_buffer {size = 8} -> i32"), "pto.reserve_buffer: must state its memory, got"),
+        ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf or a memref'),
+        ((*FIRST, f"%p = pto.castptr %row : {TILE} -> i64"), r"must be used only by PTO's operations on tiles, got"),
         (
             (*FIRST, f"%t = scf.if %f -> ({TILE}) {{\n%x = arith.constant 1 : i1\nscf.yield %row : {TILE}\n}} else {{\n"
              f"%x = arith.constant 1 : i1\nscf.yield %weights : {TILE}\n}}"),
-            r'"%t": must be one tile, got one of 2 that scf.if chooses',
+            r'"%t": must be a single tile, got a choice between 2 by scf.if',
         ),
     ],
 )  # fmt: skip
@@ -200,7 +200,7 @@ def test_kernels_are_written_with_planned_addresses_and_keep_their_comments() ->
     assert again.own_plan is not None
     assert sorted(row.offset for row in again.own_plan.placements) == [0, 4096]
     assert b"// %x = pto.alloc_tile : a comment" in written
-    with pytest.raises(FormatError, match=r"must be kernels of PTO, a \.pto file, for pto"):
+    with pytest.raises(FormatError, match=r"must be PTO kernels, a \.pto file, for the target pto"):
         convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))
 
 
@@ -219,10 +219,10 @@ def test_memref_buffers_in_pto_memories_are_planned_but_cannot_be_written() -> N
     problem = read_model(data).problem
     assert ([pool.name for pool in problem.pools], live_peak(problem)) == (["vec"], 8192)
     assert {row.size for row in problem.buffers} == {4096}
-    with pytest.raises(FormatError, match=r"^kernels: must have tiles \(pto.alloc_tile\) to be given addresses"):
+    with pytest.raises(FormatError, match=r"^kernels: must contain tiles \(pto.alloc_tile\) to place"):
         convert(data, solve(problem), ConvertOptions(to="pto", name="k.pto"))
 
 
 def test_pto_kernels_without_tiles_are_refused() -> None:
-    with pytest.raises(FormatError, match=r"^must have tiles, as pto.alloc_tile or memref.alloc, got none$"):
+    with pytest.raises(FormatError, match=r"^must contain tiles \(pto.alloc_tile or memref.alloc\), got none$"):
         read_model(kernel("pto.barrier"), "kernel.pto")

@@ -1,4 +1,4 @@
-"""The reader of TileLang's kernels: buffers, memories, and bytes that a loop reuses while they are still read."""
+"""The reader of TileLang kernels: buffers, memories, and bytes that a loop reuses while they are still read."""
 
 from __future__ import annotations
 
@@ -72,12 +72,15 @@ def test_element_accesses_are_reads_or_writes_and_a_bare_name_counts_as_both() -
     ("data", "rule"),
     [
         (b'@T.prim_func\ndef f(:\n"address_map": {', "must be TVMScript"),
-        (kernel(0).replace(b"def main", b"def other") + kernel(0), "must have one kernel with an address_map"),
-        (kernel(0).replace(b"a: 0, b: 0", b'a: 0, b: "x"'), "address_map: must have a whole number of each buffer"),
-        (kernel(0).replace(b'"size_map"', b'"sizes"'), "size_map: must have a whole number of each buffer"),
+        (
+            kernel(0).replace(b"def main", b"def other") + kernel(0),
+            "must contain exactly one kernel with an address_map",
+        ),
+        (kernel(0).replace(b"a: 0, b: 0", b'a: 0, b: "x"'), "address_map: must map each buffer to an integer"),
+        (kernel(0).replace(b'"size_map"', b'"sizes"'), "size_map: must map each buffer to an integer"),
         (
             kernel(0).replace(b"b: 512", b"d: 512"),
-            'buffer "b": must have a memory, and a size in size_map',
+            'buffer "b": must have a memory and a size in size_map',
         ),
         (kernel(0).replace(b"b: 512", b"b: 99999999999999999999"), 'buffer "b": must be 0 to .* bytes, got 9'),
     ],

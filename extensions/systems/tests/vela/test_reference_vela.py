@@ -1,4 +1,4 @@
-"""Vela's hill climb: the same placements as the original, tested if Vela is installed."""
+"""Vela's hill climb returns the same placements as the original, which is compared if Vela is installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def vela_offsets(problem: Problem) -> list[int]:
 
 
 def draw_problem(seed: int) -> Problem:
-    """Draw a crowded problem, for which the search must swap, also two pairs at a time."""
+    """Return a random crowded problem, for which the search must swap, sometimes two pairs at a time."""
     rng = random.Random(seed)
     rows = []
     for i in range(rng.randint(2, 24)):
@@ -57,13 +57,13 @@ def draw_problem(seed: int) -> Problem:
 
 
 @pytest.mark.drawn
-def test_hill_climb_places_random_problems_like_vela() -> None:
+def test_hill_climb_returns_the_placements_of_vela_for_random_problems() -> None:
     problems = [draw_problem(seed) for seed in seeds(12)]
     assert [vela_offsets(problem) for problem in problems] == [original(problem) for problem in problems]
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_hill_climb_places_real_problems_like_vela(name: str) -> None:
+def test_hill_climb_returns_the_placements_of_vela_for_real_problems(name: str) -> None:
     problem = read_problem((FOLDER / name).read_bytes(), name)
     assert vela_offsets(problem) == original(problem)
 

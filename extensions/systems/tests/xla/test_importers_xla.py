@@ -1,4 +1,4 @@
-"""Readers of XLA's modules and buffer assignments, and graphs of operations from modules."""
+"""Readers of XLA's modules and buffer assignments, and graphs of operations read from modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Event = tuple[int, int] | tuple[int, int, int]
 
 
 def dump(sizes: dict[int, int], *traces: Sequence[Event], offsets: dict[int, int] | None = None) -> bytes:
-    """Return an HloProto with the sizes of buffers, and events (kind, buffer, and the buffer whose place is shared)."""
+    """Return an HloProto with buffer sizes, and with events (kind, buffer, and the buffer whose place is shared)."""
     events = [
         [message({1: kind, 2: buffer, 4: f"op{buffer}", 5: rest[0] if rest else 0}) for kind, buffer, *rest in trace]
         for trace in traces
@@ -62,7 +62,7 @@ def test_binary_and_text_dumps_of_xla_give_the_same_problem() -> None:
 
 
 @pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
-def test_the_plan_is_no_larger_than_xlas_own(data: bytes) -> None:
+def test_the_plan_of_a_training_step_is_no_larger_than_xlas_own(data: bytes) -> None:
     found = read_model(data)
     plan = solve(found.problem)
     assert plan.peak is not None
@@ -70,7 +70,7 @@ def test_the_plan_is_no_larger_than_xlas_own(data: bytes) -> None:
     assert plan.peak <= found.own_peak
 
 
-def test_events_are_time_steps_and_values_never_freed_live_to_the_end() -> None:
+def test_events_are_time_steps_and_values_that_are_never_freed_live_to_the_end() -> None:
     found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (ALLOC, 2), (FREE, 1)]))
     assert rows(found) == {"1 op1": (0, 2, 10, None), "2 op2": (1, 3, 20, None)}
     assert found.own_peak is None
@@ -96,7 +96,7 @@ def test_sizes_of_xla_buffers_are_rounded_up_to_a_requested_alignment() -> None:
 
 
 def text(values: str, ranges: str) -> bytes:
-    """Return both of XLA's texts, with an allocation for temporaries and one for a parameter."""
+    """Return XLA's two texts, with an allocation for temporaries and one for a parameter."""
     return f"""\
 BufferAssignment:
 allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
@@ -117,7 +117,7 @@ def value(number: int, name: str, size: int, offset: int) -> str:
     return f" value: <{number} {name} @0> (size={size},offset={offset}): f32[16]{{0}}\n"
 
 
-def test_overlapping_values_at_one_offset_of_a_text_are_one_buffer() -> None:
+def test_values_at_one_offset_with_overlapping_live_ranges_are_one_buffer() -> None:
     values = value(1, "a", 64, 0) + value(2, "b{1}", 32, 64) + value(3, "c", 60, 0) + value(4, "d", 64, 0)
     ranges = "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"
     found = read_model(text(values, ranges))
@@ -141,9 +141,9 @@ def dump_broken_events(*events: Event) -> bytes:
         (dump_broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
         (dump({1: -1}, []), r"logical_buffers\[0\].size: must be 0 to \d+ bytes, got -1"),
         (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must lie at 0 to \d+ bytes"),
-        (b"BufferAssignment:\n", 'one behind the other, got no "HloLiveRange"'),
+        (b"BufferAssignment:\n", 'one after the other, got no "HloLiveRange"'),
         (text(value(1, "a", 64, 0), ""), 'value "a" of allocation 1: must have a live range, got none'),
-        (text(value(1, "a", 64, 0), "    a{}:5-3"), r"line 11: must end at its first step \(5\) or later, got 3"),
+        (text(value(1, "a", 64, 0), "    a{}:5-3"), r"line 11: must end at or after its first step \(5\), got 3"),
         (text(value(1, "a", 64, 0), "    a{}:5"), r"line 11: must be a live range, .* got \"a{}:5\""),
         (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
     ],
@@ -190,7 +190,7 @@ def row(number: int, opcode: str, of: bytes, *operands: int, **more: int) -> byt
 
 
 def module(*rows: bytes, root: int, schedule: list[int] | None = None) -> bytes:
-    """Return an HloProto whose module has one computation of instructions."""
+    """Return an HloProto whose module has a single computation, made of the given instructions."""
     entry = message({2: list(rows), 5: 7, 6: root})
     fields: dict[int, int | str | bytes | list[bytes]] = {1: "small", 3: [entry], 6: 7}
     if schedule is not None:
@@ -222,7 +222,8 @@ def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views
         ("i8", "add", (7,)),
     ]
     assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
-    assert graph.predecessors == ((), (0,), (1,), (1, 2))  # custom-call and rng have effects, so they keep their order
+    # The instructions custom-call and rng have effects, so they keep their order.
+    assert graph.predecessors == ((), (0,), (1,), (1, 2))
     assert graph.ops[1].in_shapes == ((4, 4),)
     assert found.imported is not None
     assert isinstance(found.imported, ImportedProgram)
@@ -230,7 +231,7 @@ def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views
     assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
 
 
-def test_operations_are_in_the_order_of_the_modules_schedule() -> None:
+def test_operations_follow_the_order_of_the_modules_schedule() -> None:
     graph = read_model_graph(module(*ROWS, root=9, schedule=[1, 2, 7, 3, 4, 5, 6, 8, 9]), "small.hlo.pb").graph
     assert [op.name for op in graph.ops] == ["i7", "i3", "i5", "i8"]
 
@@ -247,9 +248,9 @@ def test_slice_updates_are_in_place_in_a_scheduled_module() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"", "hlo_module: is required where operations are asked for"),
+        (b"", "hlo_module: is required to read operations"),
         (module(root=1)[:2] and field(1, field(1, "m")), "must be the id of a computation, got 0"),
-        (module(row(1, "add", shape(4), 2), root=1), "must be instructions before it, got 2"),
+        (module(row(1, "add", shape(4), 2), root=1), "must be earlier instructions, got 2"),
         (module(row(1, "parameter", shape(4)), root=5), "must be the id of an instruction, got 5"),
         (module(row(1, "get-tuple-element", shape(4), index=0), root=1), "tuple_index: must be below 0, got 0"),
         (module(row(1, "parameter", shape(2**62, 2**62)), root=1), "must take at most"),

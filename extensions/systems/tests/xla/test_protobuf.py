@@ -1,4 +1,4 @@
-"""The parser of protocol buffers: fields, defaults, and errors for lengths and numbers that exceed the file."""
+"""The parser of protocol buffers: fields, defaults, and errors for lengths and numbers beyond the end of the file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_all_64_bit_integers_are_read_from_protobuf(value: int) -> None:
     [
         (
             b"\x08" + b"\x80" * 10 + b"\x01",
-            "root: must have numbers that end after at most 10 bytes, got none at byte 1",
+            "root: must have numbers of at most 10 bytes, got an unfinished one at byte 1",
         ),
-        (b"\x08", "root: must have numbers that end after at most 10 bytes"),
-        (b"\x0a\x05ab", r"root: must not go beyond its last byte \(4\), got a field of 5 bytes from byte 2 on"),
+        (b"\x08", "root: must have numbers of at most 10 bytes"),
+        (b"\x0a\x05ab", r"root: must not extend beyond its last byte \(4\), got a field of 5 bytes from byte 2"),
         (b"\x0b", "root: must be a message, got a field of kind 3 before byte 1"),
         (field(1, "x"), "root.count: must be an integer"),
     ],
@@ -54,5 +54,5 @@ def test_errors_of_protobuf_state_their_location(data: bytes, sentence: str) -> 
 
 
 def test_reading_a_number_as_a_message_is_refused() -> None:
-    with pytest.raises(FormatError, match=r"root\.inner: must have a length, got the integer 3"):
+    with pytest.raises(FormatError, match=r"root\.inner: must be a field with a length, got the integer 3"):
         ProtobufMessage.root(field(1, 3), "root").message(1, "inner")

@@ -1,4 +1,4 @@
-"""XLA's best fit: the results in XLA's own tests, its rules, and the recorded heap sizes of real models."""
+"""XLA's best fit: the results of XLA's own tests, its rules, and the recorded heap sizes of real models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Rows = dict[str, tuple[int, int, int]]
 
 
 def offsets(rows: Rows, planner: str = "best-fit-by-size", alignment: int = 1) -> list[int]:
-    """Plan buffers given as (size, start, end) by name; return their offsets in that order."""
+    """Plan buffers given by name as (size, start, end), and return their offsets in the given order."""
     buffers = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in rows.items()]
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment}]})
     return [row.offset for row in solve(problem, solver=f"reference:xla-{planner}").placements]
 
 
-# The first three tests are from xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
+# The next three tests are from xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
 
 
 def test_best_fit_places_the_largest_buffer_first() -> None:
@@ -79,7 +79,7 @@ def test_best_fit_returns_the_smaller_of_both_heaps(rows: Rows, by_size: int, by
     assert heap("best-fit") == min(by_size, by_life)
 
 
-def test_best_fit_has_the_recorded_heap_sizes_of_xla() -> None:
+def test_best_fit_reaches_the_recorded_heap_sizes_of_xla() -> None:
     recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in public_problems.read_index("xla")}
     found = {}
     for name in recorded:

@@ -54,11 +54,11 @@ def test_a_buffer_whose_rounded_end_exceeds_a_memory_is_placed_in_the_next(plann
     assert placements(problem, planner) == {"a": ("slow", 0)}
 
 
-def test_only_greedy_by_size_places_a_buffer_in_the_smallest_gap() -> None:
+def test_greedy_by_size_uses_the_smallest_gap_and_position_based_greedy_the_first() -> None:
     rows = (
         lives("a", 64, 0, 2),
-        lives("b", 48, 2, 9),  # at 0
-        lives("c", 32, 0, 9),  # above a
+        lives("b", 48, 2, 9),  # placed at offset 0
+        lives("c", 32, 0, 9),  # placed above a
         lives("d", 24, 0, 2),
         lives("e", 8, 2, 9),
     )
@@ -135,7 +135,8 @@ def test_a_view_at_a_negative_offset_of_its_memory_has_no_plan(planner: str) -> 
 
 
 def test_an_offset_refused_by_one_memory_is_not_tried_in_the_next() -> None:
-    # The gap below the pin is large enough, but would end at 16, past the pool. In the slow pool, 0 is taken.
+    # The gap below the pin is large enough, but x would end there at 16, past the pool; offset 0 of the slow pool is
+    # taken.
     problem = two_memories(
         lives("pin", 5, 0, 2, pools=["fast"], offset=10),
         lives("taken", 32, 0, 2, pools=["slow"]),
@@ -153,7 +154,7 @@ def test_the_explanation_names_a_buffer_that_fits_in_no_memory(planner: str) -> 
             "pools": [{"size": 13, "alignment": 2}],
         }
     )
-    assert solve(problem).peak == 13  # its end, rounded up, is outside
+    assert solve(problem).peak == 13  # The rounded end of the plan is outside the pool, so the planner finds no place.
     plan = solve(problem, solver=planner)
     assert plan.explanation is not None
     assert plan.status == "unknown"
@@ -190,6 +191,6 @@ def test_planned_sizes_of_real_models_equal_the_recorded_sizes(row: dict[str, An
 
 
 def _rounded_pool_sizes(problem: Problem, planner: str) -> list[int]:
-    """Return the bytes that each pool must have: its used bytes, rounded up to its alignment."""
+    """Return the size that each pool needs: its used bytes, rounded up to its alignment."""
     used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
     return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]

@@ -1,4 +1,4 @@
-"""A fixture with a running service for all tests of ExecuTorch."""
+"""A fixture that runs a service for all ExecuTorch tests."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def greedy_program(attention: Any, tokens: Any) -> Any:
     return compile_program(export(attention, tokens), exir.passes.MemoryPlanningPass())
 
 
-def test_a_program_planned_by_memplan_computes_the_same_in_less_memory(
+def test_a_program_planned_by_memplan_computes_the_same_result_in_less_memory(
     attention: Any, tokens: Any, greedy_program: Any
 ) -> None:
     algorithm = MemplanAlgorithm()
@@ -130,14 +130,18 @@ def test_a_suite_of_algorithms_uses_the_smaller_plan(attention: Any, tokens: Any
     assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
 
 
-def test_executorch_detects_no_overlap(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):  # at this level, the pass verifies every plan
+def test_executorch_detects_no_overlap_in_a_plan_of_memplan(
+    attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):  # At this level, the pass checks every plan for reused storage.
         compile_program(export(attention, tokens), planned_by(MemplanAlgorithm()))
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
 @pytest.mark.deep
-def test_a_service_can_plan_a_program(server: RunningServer, attention: Any, tokens: Any, greedy_program: Any) -> None:
+def test_a_program_planned_by_a_service_computes_the_same_result(
+    server: RunningServer, attention: Any, tokens: Any, greedy_program: Any
+) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
     ours = compile_program(export(attention, tokens), planned_by(algorithm))
     assert algorithm.planned[0].plan is not None
@@ -145,7 +149,9 @@ def test_a_service_can_plan_a_program(server: RunningServer, attention: Any, tok
 
 
 @pytest.mark.deep
-def test_executorch_plans_itself_while_the_service_is_away(attention: Any, tokens: Any, greedy_program: Any) -> None:
+def test_executorchs_own_planner_is_used_while_the_service_does_not_answer(
+    attention: Any, tokens: Any, greedy_program: Any
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
@@ -159,7 +165,7 @@ def test_executorch_plans_itself_while_the_service_is_away(attention: Any, token
 
 @pytest.mark.deep
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_both_branches_of_a_conditional_compute_the_same(sign: float) -> None:
+def test_each_branch_of_a_planned_conditional_computes_the_result_of_the_model(sign: float) -> None:
     torch.manual_seed(3)
     model, x = Choice().eval(), sign * torch.rand(8, 32)
     algorithm = MemplanAlgorithm()
@@ -197,7 +203,7 @@ def test_results_of_a_conditional_are_not_overwritten_by_the_next_one() -> None:
 
 
 @pytest.mark.deep
-def test_a_suite_warns_of_a_conditional_that_overwrites_the_result_of_another() -> None:
+def test_a_suite_warns_about_a_conditional_that_overwrites_the_result_of_another() -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.plan_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):
@@ -237,7 +243,7 @@ def test_inputs_and_outputs_owned_by_the_caller_are_not_planned(attention: Any, 
 
 
 @pytest.mark.deep
-def test_a_memory_used_by_a_delegate_is_padded(attention: Any, tokens: Any) -> None:
+def test_padding_is_added_to_a_memory_that_a_delegate_uses(attention: Any, tokens: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -252,7 +258,7 @@ def test_a_memory_used_by_a_delegate_is_padded(attention: Any, tokens: Any) -> N
 
 
 def graph_of(*specs: Any) -> Any:
-    """Return a graph module with a node for each spec."""
+    """Return a graph module that has one node for each spec."""
     graph = torch.fx.Graph()
     for k, spec in enumerate(specs):
         graph.placeholder(f"x{k}").meta["spec"] = spec
@@ -279,7 +285,7 @@ def test_specs_of_different_devices_are_placed_in_different_memories() -> None:
 
 
 @pytest.mark.deep
-def test_a_spec_in_the_storage_of_another_has_the_same_offset_in_it_as_by_greedy() -> None:
+def test_a_spec_inside_the_storage_of_another_gets_the_same_relative_offset_as_from_greedy() -> None:
     base, part, other = spec_of(32), spec_of(8), spec_of(16)
     part.storage_base, part.storage_base_offset = base, 64
     module = graph_of(base, part, other)

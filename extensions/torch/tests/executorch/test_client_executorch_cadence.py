@@ -41,7 +41,7 @@ def config() -> Any:
 
 @pytest.fixture(scope="module")
 def stock(attention: Any, tokens: Any, config: Any) -> Any:
-    """Return the program as Cadence's own planner plans it."""
+    """Return the program that Cadence's own planner produces."""
     import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # defines the operators of its constraints
 
     planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
@@ -70,7 +70,7 @@ def tokens() -> Any:
     return torch.randn(1, 32, 64)
 
 
-def test_memplan_spills_fewer_bytes_and_the_program_computes_the_same(
+def test_memplan_spills_fewer_bytes_and_the_program_computes_the_same_result(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
     planning = planning_of(config)
@@ -104,7 +104,7 @@ def test_specs_that_do_not_fit_raise_a_failure_with_the_reason(attention: Any, t
 
 
 class ConstrainedGraph:
-    """A graph that has only specs, and the constraints that Cadence's passes may place on them."""
+    """A graph of specs without operations, and the constraints that Cadence's passes may place on them."""
 
     def __init__(self, *counts: int, sizes: tuple[int, ...] = (256, 4096)) -> None:
         self.graph = torch.fx.Graph()
@@ -118,7 +118,7 @@ class ConstrainedGraph:
         self.constraints = constraints.MemConstraints()
 
     def plan(self, *taken: int) -> list[tuple[int, int]]:
-        """Plan, and return memory and offset of each spec; submodules use `taken` bytes of each memory."""
+        """Plan the specs and return the memory and offset of each; submodules use `taken` bytes of each memory."""
         specs = [node.meta["spec"] for node in self.nodes]
         module = SimpleNamespace(input_mem_buffer_sizes=list(taken))
         self.algorithm.plan_with_constraints(specs, module, None, self.state, self.constraints)
@@ -145,7 +145,7 @@ def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
 def test_a_spec_blocked_from_all_memories_raises_a_failure() -> None:
     asked = ConstrainedGraph(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
-    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory is allowed for"):
         asked.plan()
 
 
@@ -167,7 +167,8 @@ def test_bytes_of_submodules_are_kept_free_and_counted_in_sizes() -> None:
 
 @pytest.mark.deep
 def test_the_rounded_end_of_a_spec_must_be_within_its_memory() -> None:
-    asked = ConstrainedGraph(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
+    # 48 bytes end at 48, which is the memory's size rounded down to the alignment.
+    asked = ConstrainedGraph(48, sizes=(60, 4096))
     assert asked.plan() == [(1, 0)]
     assert ConstrainedGraph(49, sizes=(60, 4096)).plan() == [(2, 0)]
 

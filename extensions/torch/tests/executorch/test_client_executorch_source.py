@@ -25,7 +25,7 @@ PROBLEM = Problem(
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[str]:
-    """Run a server that gives every request the same answer; yield its URL."""
+    """Run a server that gives the same answer to every request; yield its URL."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -66,15 +66,16 @@ def test_an_invalid_option_is_refused_before_a_request_is_sent(url: str | None) 
         Source(url, time_limit_s=1e6).plan(PROBLEM)
 
 
-def test_a_service_that_does_not_run_raises_service_away() -> None:
+def test_a_service_that_does_not_run_raises_a_service_away_error() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # the port is taken, and nothing listens on it
+        # The port is bound, but no server listens on it.
+        taken.bind(("127.0.0.1", 0))
         with pytest.raises(ServiceAwayError, match=r"http://127\.0\.0\.1:\d+"):
             Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0).plan(PROBLEM)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_a_service_that_is_busy_or_broken_raises_service_away(status: int) -> None:
+def test_a_busy_or_failing_service_raises_a_service_away_error(status: int) -> None:
     with answering(status, b"") as url, pytest.raises(ServiceAwayError, match=str(status)):
         Source(url, patience_s=0).plan(PROBLEM)
 

@@ -82,7 +82,7 @@ def test_sizes_of_specs_are_rounded_up_to_the_requested_alignment() -> None:
 def test_bytes_of_submodules_are_kept_free_below_the_specs() -> None:
     tensor = Tensor(16, [0, 2])
     found = plan_specs(tensor, taken=(0, 40))
-    assert found.places[tensor].mem_offset == 48  # the next multiple of 16
+    assert found.places[tensor].mem_offset == 48  # the next multiple of 16 after 40
     assert found.bufsizes == (0, 64)
 
 
@@ -132,12 +132,14 @@ def test_a_view_whose_base_is_not_planned_is_refused() -> None:
 def test_cyclic_storage_bases_are_refused() -> None:
     view, base = Tensor(16, [0, 1]), Tensor(16, [0, 1])
     view.storage_base, base.storage_base = base, view
-    with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must not lead back to itself'):
+    with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must not form a cycle'):
         plan_specs(view, base)
 
 
 def test_a_spec_in_the_memory_of_constants_is_refused() -> None:
-    with pytest.raises(ProblemError, match=r'spec "spec:0": mem_id must be at least 1, as 0 is for constants, got 0'):
+    with pytest.raises(
+        ProblemError, match=r'spec "spec:0": mem_id must be at least 1, as memory 0 holds constants, got 0'
+    ):
         plan_specs(Tensor(16, [0, 1], mem_id=0))
 
 

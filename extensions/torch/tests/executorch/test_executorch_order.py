@@ -1,4 +1,4 @@
-"""Reordering inside the real ExecuTorch: programs compute the same results and need no more bytes."""
+"""Reordering inside the real ExecuTorch: reordered programs compute the same results and need no more bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Branches(torch.nn.Module):  # type: ignore[misc]
-    """A model in a bad order: all large tensors are computed first, and then each is reduced to a small one."""
+    """A model in a bad order: all large tensors are computed before the first one is reduced to a small one."""
 
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(8)]

@@ -1,4 +1,4 @@
-"""Facts read from graphs of torch, apart from bytes and order: kinds and attributes of operations."""
+"""Facts read from torch graphs other than bytes and order: kinds and attributes of operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.extensions.torch.files import fx
 from memplan.extensions.torch.files.facts import node_facts
 
 
-def test_pads_of_torch_are_converted_from_last_axis_first() -> None:
+def test_pads_that_torch_lists_last_axis_first_are_converted_to_axis_order() -> None:
     image = SimpleNamespace(meta={"val": SimpleNamespace(shape=(1, 3, 8, 8))})
     names = ("self", "pad")
     arguments = [SimpleNamespace(name=name, kwarg_only=False) for name in names]

@@ -1,4 +1,4 @@
-"""Readers of inductor's wrapper code and of exported programs of PyTorch in files."""
+"""The readers of two PyTorch files: inductor's wrapper code and exported programs."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def test_verification_names_a_buffer_that_exceeds_its_storage() -> None:
             ("buf0 = empty_strided_cpu((s0, ), (1, ), torch.float32)", "f(buf0)", "return (buf0, )"),
             r"got s0 open; .*: dims=s0=1$",
         ),
-        (("buf0 = empty_strided_cpu((2.5, ), (1, ), torch.float32)",), 'sizes: must be numbers, got "2.5"'),
-        (("if arg0_1: f(arg0_1)",), 'line 5: must be without branches and loops of its own, got "if"'),
-        (("buf0 = empty_strided_cpu((4, ), (1, ), torch.odd)",), 'types: must be of a known size, got "odd"'),
+        (("buf0 = empty_strided_cpu((2.5, ), (1, ), torch.float32)",), 'sizes: must be integers, got "2.5"'),
+        (("if arg0_1: f(arg0_1)",), 'line 5: must not branch or loop, got "if"'),
+        (("buf0 = empty_strided_cpu((4, ), (1, ), torch.odd)",), 'types: must have a known size, got "odd"'),
         (("buf0 = empty_strided_cpu()",), "line 5: must be as inductor writes it"),
-        (("return (arg0_1, )",), "must pass on buffers that it allocates"),
-        (("return (",), "wrapper: must be Python"),
+        (("return (arg0_1, )",), "must use buffers that it allocates"),
+        (("return (",), "wrapper: must be Python code"),
     ],
 )
 def test_a_malformed_wrapper_is_refused_with_its_line_or_field(lines: tuple[str, ...], sentence: str) -> None:
@@ -166,7 +166,7 @@ def test_a_reuse_whose_first_kernel_only_writes_starts_a_new_buffer(kernel: str,
     assert (model.own_peak, violations(model)) == (2064, [])
 
 
-def test_a_reuse_written_by_out_argument_of_an_external_kernel_starts_a_new_buffer() -> None:
+def test_a_reuse_that_an_external_kernel_writes_as_out_argument_starts_a_new_buffer() -> None:
     lines = (
         "buf0 = empty_strided_cpu((4, 4), (4, 1), torch.float32)",
         "cpp_fused_0(arg0_1, buf0)",
@@ -181,7 +181,7 @@ def test_a_reuse_written_by_out_argument_of_an_external_kernel_starts_a_new_buff
     assert rows == {"buf0": (2, 5), "buf1": (4, 8), "buf2": (7, 9)}
 
 
-def test_a_wrapper_with_storages_of_unknown_size_is_never_called_valid() -> None:
+def test_a_wrapper_with_storages_of_unknown_size_is_never_reported_as_valid() -> None:
     lines = (
         "buf0 = torch.ops.aten.sort.default(arg0_1)",
         "buf1 = buf0[0]",
@@ -205,7 +205,7 @@ def test_a_wrapper_with_storages_of_unknown_size_is_never_called_valid() -> None
     assert (found.valid, len(found.violations)) == (False, 1)
 
 
-def test_a_wrapper_has_one_arena_for_each_device_and_takes_sizes_of_symbols() -> None:
+def test_a_wrapper_has_one_arena_per_device_and_accepts_sizes_of_symbols() -> None:
     lines = (
         "s0 = arg0_1.size(0)",
         "buf0 = empty_strided_cuda((s0, 8), (8, 1), torch.float32)",
@@ -235,7 +235,7 @@ def test_random_wrappers_of_each_version_have_the_drawn_storages_and_live_peak(v
 
 
 DATA = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
-"""A program of a linear layer, an exchange of its output's halves, their sums added to a buffer, relu and a reshape."""
+"""A program of a linear layer, a swap of its output's halves, their sums added to a buffer, relu and a reshape."""
 DIMS = {"s77": 16}
 
 
@@ -278,12 +278,13 @@ def test_an_exported_program_is_read_from_a_file_without_torch() -> None:
     assert [row.kind for row in graph.ops] == ["fully_connected", "concat", "reduce_sum", "add", "relu", "mul"]
 
 
-def test_symbolic_sizes_are_evaluated_and_malformed_ones_refused() -> None:
+def test_symbolic_sizes_are_evaluated_and_malformed_sizes_refused() -> None:
     with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: dims=s77=1$'):
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dims: must be a dimension that the program names \(s77\), got "n"'):
         read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))
-    square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
+    # Strides of attention contain such an expression.
+    square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"
     sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
     for text in ("2*s77 + 1", sum_of_two, "Max(33, Mod(s77, 4))", square, "s77**2 - 223"):
         data = change_archive(partial(resize_program, size=text))
@@ -295,12 +296,12 @@ def test_symbolic_sizes_are_evaluated_and_malformed_ones_refused() -> None:
             read_model(data, "m.pt2", ModelOptions(dims=DIMS))
 
 
-def test_an_archive_without_a_whole_exported_program_is_refused() -> None:
+def test_an_archive_without_exactly_one_complete_program_is_refused() -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("m/archive_format", "pt2")
         archive.writestr("m/data/aotinductor/models/x.so", "")
-    with pytest.raises(FormatError, match="must have one program"):
+    with pytest.raises(FormatError, match="must contain exactly one program"):
         read_model(out.getvalue(), "m.pt2")
     with pytest.raises(FormatError, match="cut short"):
         read_model(DATA[:5000], "m.pt2")

@@ -16,7 +16,8 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.solvers.portfolio.solve import solve
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
+    # Modules of other packages emit warnings when they are imported.
+    warnings.simplefilter("ignore")
     pytest.importorskip("torch", reason="needs torch")
     import torch
 
@@ -37,7 +38,7 @@ class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 def aot_export_module(*arguments: Any, **options: Any) -> Any:
-    """Call torch's function of this name; its module takes seconds to import, so that it is imported late."""
+    """Call torch's function of this name; its module is imported here because the import takes seconds."""
     from torch._functorch import aot_autograd
 
     return aot_autograd.aot_export_module(*arguments, **options)
@@ -91,7 +92,7 @@ def test_a_reshape_of_a_contiguous_tensor_is_a_view() -> None:
     assert sizes(apart)["reshape"] == 128
 
 
-def test_each_result_of_an_operation_with_several_is_a_buffer() -> None:
+def test_each_of_several_results_of_an_operation_is_a_buffer() -> None:
     found = read_exported(export(lambda x: x.exp().max(1).values.sin(), X))
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
 
@@ -138,12 +139,14 @@ def test_the_plan_of_a_training_step_passes_its_shadow_execution(views: Any) -> 
     assert shadow(found.operations, plan) == ()
 
 
-def test_sizes_of_symbolic_dimensions_are_given_by_name() -> None:
+def test_symbolic_dimensions_require_sizes_given_by_name() -> None:
     rows = torch.export.Dim("rows", min=2, max=64)
     program = export(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
     (name,) = map(str, program.range_constraints)
     assert sizes(read_exported(program, ModelOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
-    with pytest.raises(FormatError, match=rf'node "inputs_0": must have a known shape; {name} is not given as a dim'):
+    with pytest.raises(
+        FormatError, match=rf'node "inputs_0": must have a known shape; give the size of {name} as a dim'
+    ):
         read_exported(program)
 
 

@@ -49,7 +49,7 @@ def test_all_storages_of_a_wrapper_are_read(name: str, tmp_path: Path, monkeypat
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
-    # A private cache folder: a shared one may contain headers that another process made for another torch.
+    # Use a private cache folder: a shared one may contain headers that another process made for another torch version.
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     make, shapes = CASES[name]
     torch._dynamo.reset()

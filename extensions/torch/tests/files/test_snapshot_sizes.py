@@ -1,4 +1,4 @@
-"""Sizes of buffers in snapshots: always the requested bytes, whether events or blocks state them."""
+"""Sizes of buffers in snapshots are the requested bytes, whether events or blocks state them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ASKED, _ROUNDED = 10_485_761, 12_582_912
 
 
 def snapshot(**block: Any) -> bytes:
-    """Return a snapshot with one block older than the trace, and one that an event of the trace allocates."""
+    """Return a snapshot with one block that is older than the trace, and one that the trace allocates."""
     blocks = [{"address": 0, "size": _ROUNDED, "state": "active_allocated", **block}]
     blocks.append({"address": _ROUNDED, "size": 512, "requested_size": 100, "state": "active_allocated"})
     segment = {"device": 0, "address": 0, "total_size": 20_971_520, "stream": 0, "blocks": blocks}
@@ -23,7 +23,9 @@ def snapshot(**block: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("block", "size"), [({"requested_size": _ASKED}, _ASKED), ({}, _ROUNDED)])
-def test_a_block_older_than_the_trace_has_its_requested_size_if_stated(block: dict[str, int], size: int) -> None:
+def test_a_block_older_than_the_trace_gets_its_requested_size_if_the_file_states_it(
+    block: dict[str, int], size: int
+) -> None:
     found = read_model(snapshot(**block), "snapshot.json")
     assert [row.size for row in found.problem.buffers] == [size, 100]
     assert found.own_peak == _ROUNDED + 100

@@ -1,4 +1,4 @@
-"""Advice on reserved bytes: each row equals the result of a separately written simulator with that change."""
+"""Advice on reserved bytes: each row equals the result of a separately written simulator with the same change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.planner.errors import OptionError
 
 
 def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
-    """Allocate blocks of growing size, each of which leaves a segment that the next block cannot use."""
+    """Allocate blocks of growing size; each leaves a segment that is too small for the next block."""
     allocator.place("weights", 30 * MIB)
     for k, size in enumerate((40, 60, 80, 100)):
         allocator.place(k, size * MIB)
@@ -43,5 +43,5 @@ def test_rows_of_advice_equal_the_bytes_of_a_separate_simulator() -> None:
 
 def test_advice_is_refused_for_an_allocator_that_is_not_simulated() -> None:
     data: Any = pickle.dumps(fill_growing_segments(PlainAllocator()).snapshot({}))
-    with pytest.raises(OptionError, match="advise: must be given for allocators that are simulated, not for plan"):
+    with pytest.raises(OptionError, match="advise: must be used with a simulated allocator, got plan"):
         fits_of_snapshot(data, advise=True, allocator="plan")

@@ -1,4 +1,4 @@
-"""The backend of torch.compile, and planned pools of inductor: the same outputs in no more bytes."""
+"""The backend of torch.compile, and planned pools of inductor, compute the same outputs in no more bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 @pytest.mark.parametrize("capacity", [None, "1B"])
 @pytest.mark.parametrize("name", ["vgg", "mobilenet_v3", "gpt2", "densenet"])
-def test_a_compiled_training_step_computes_the_bits_of_eager_mode(name: str, capacity: str | None) -> None:
+def test_a_compiled_training_step_computes_the_same_bits_as_eager_mode(name: str, capacity: str | None) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     model.eval()
@@ -168,7 +168,7 @@ def _layers(x: Any, weight: Any) -> Any:
 def test_planned_pools_are_no_larger_than_their_trees_and_outputs_are_equal() -> None:
     torch.manual_seed(2)
     draw, weight = random.Random(3), torch.randn(64, 128) / 16
-    # Vectorization is off, since torch compiles a probe for each vector unit to detect those of the machine.
+    # Vectorization is disabled, since torch would compile a probe for each vector unit of the machine.
     plainly = {"force_disable_caches": True, "cpp.vec_isa_ok": False}
     with planned_pools(2.0) as pools, torch.no_grad(), config.patch(plainly):
         compiled = torch.compile(_layers, dynamic=True)

@@ -1,4 +1,4 @@
-"""Steps of torch: the live peak equals that of a step on real tensors, and a step fits if the allocator can run it."""
+"""Torch steps: the live peak equals that of the step on real tensors, and a step fits if the allocator can run it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STEPS = {
 
 
 def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
-    """Return the most bytes alive in two steps on real tensors."""
+    """Return the peak of live bytes in two steps on real tensors."""
     run = None
     if compiled:
         run = aot_module(model, interpret, interpret, partition_fn=min_cut_rematerialization_partition)
@@ -56,7 +56,7 @@ def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool 
 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]
-"""The optimizers for training: each model is trained with one of them in rotation, the model gpt2 with all."""
+"""The optimizers for training: gpt2 is trained with each of them, every other model with one, in rotation."""
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,13 @@ TRAINED = [kind for kind in STEPS if kind != "inference"]
         *(
             (name, kind, False)
             for k, name in enumerate(MODELS)
-            if name != "resnet18"  # all its operators occur in other models
+            # All operators of resnet18 also occur in other models.
+            if name != "resnet18"
             for kind in (TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1])
         ),
     ],
 )
-def test_the_live_peak_equals_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
+def test_the_live_peak_equals_the_live_peak_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     loss = None if STEPS[kind] is None else sum_losses
@@ -117,7 +118,7 @@ def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None
 
 
 def test_fits_agrees_with_a_separately_written_allocator() -> None:
-    """Compare the answers at capacities around the live peak and the reserved bytes with a plainer allocator."""
+    """Compare the answers, at capacities around the live peak and the reserved bytes, with a plainer allocator."""
     asked = wrong = 0
     for name in list(MODELS)[-15:]:
         torch.manual_seed(1)
@@ -134,7 +135,9 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
                 if allocator == "cpu":
                     wrong += within != (live <= capacity)
                 elif allocator == "cuda":
-                    wrong += within != (live <= capacity and run_plainly(recording, device, capacity) is not None)
+                    wrong += within != (
+                        live <= capacity and run_in_plain_allocator(recording, device, capacity) is not None
+                    )
                 else:
                     wrong += within if capacity < live else not within and capacity >= most
                 asked += 1
@@ -142,7 +145,7 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
     assert wrong == 0
 
 
-def run_plainly(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
+def run_in_plain_allocator(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
     """Run a step with the plain allocator; return None if a request cannot be met."""
     allocator = PlainAllocator(capacity)
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
@@ -157,7 +160,7 @@ def run_plainly(recording: Any, device: FitsOptions, capacity: int | None = None
 
 
 @pytest.mark.parametrize("name", ["unet", "mixer"])
-def test_the_largest_batch_is_found_by_a_symbol_and_two_trials(name: str) -> None:
+def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     device, peaks = FitsOptions(allocator="cpu"), []
@@ -171,7 +174,7 @@ def test_the_largest_batch_is_found_by_a_symbol_and_two_trials(name: str) -> Non
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
-def test_the_chosen_checkpoints_make_a_step_fit_and_fewer_do_not() -> None:
+def test_a_step_fits_with_the_chosen_checkpoints_and_not_with_one_fewer() -> None:
     torch.manual_seed(1)
     model, inputs = Language(4, 16, 4), (tokens(32, 4),)
     step = TorchStep(model, inputs, sum_losses, (), "sgd")
@@ -200,7 +203,7 @@ def test_the_chosen_checkpoints_make_a_step_fit_and_fewer_do_not() -> None:
 
 
 def test_an_answer_lists_storages_alive_at_the_peak_with_source_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The network is a file of memplan itself, whose lines are left out.
+    # The network is a file of memplan, whose lines are normally omitted, so exclude only the folder of the recording.
     monkeypatch.setattr(recording, "_OF_MEMPLAN", str(Path(recording.__file__).parent))
     model, inputs = Language(2, 32, 4), (tokens(32, 4),)
     answer = fits(
@@ -220,7 +223,7 @@ def test_an_answer_lists_storages_alive_at_the_peak_with_source_lines(monkeypatc
 
 
 class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model whose branch depends on computed values."""
+    """A model with a branch that depends on computed values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,7 +243,7 @@ def two_device_model() -> Any:
     [
         (Chooses, {}, r"model.inner: must not read values of tensors, .* give computed=True"),
         (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
-        (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have parameters to change, got a model without any"),
+        (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have trainable parameters, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
         (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
         (
@@ -249,7 +252,7 @@ def two_device_model() -> Any:
             "loss: must return one number that depends on a parameter",
         ),
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
-        (lambda: 3, {}, "model: must be a torch.nn.Module or a function that makes one"),
+        (lambda: 3, {}, "model: must be a torch.nn.Module or a function that returns one"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
     ],
 )
@@ -279,7 +282,7 @@ def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: 
     picture, page, answer = (file.read_text() for file in files)
     assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
     assert f"<title>{script}:build" in page
-    for call, said in (("wrong", "line 7: TypeError"), ("none", "must have the function")):
+    for call, said in (("wrong", "line 7: TypeError"), ("none", "must define the function")):
         assert main(["fits", f"{script}:{call}"]) == 2
         assert said in capsys.readouterr().err
 
@@ -293,7 +296,7 @@ def test_a_traced_step_is_compared_with_its_snapshot(tmp_path: Path, capsys: Any
     )
     for batch in (4, 8):
         step = TorchStep(Language(1, 32, 4), tokens(32, batch), lambda made: made.square().mean(), (), "adam")
-        allocator = run_plainly(step.record(foreach=True), FitsOptions())
+        allocator = run_in_plain_allocator(step.record(foreach=True), FitsOptions())
         assert allocator is not None
         recorded.write_bytes(pickle.dumps(allocator.snapshot({})))
         assert main(["fits", f"{script}:build", "--snapshot", str(recorded)]) == 0

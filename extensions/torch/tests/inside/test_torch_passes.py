@@ -1,4 +1,4 @@
-"""Reordering and recomputation of torch.fx modules: the graphs read from them, and the same computed bits."""
+"""Reordering and recomputation of torch.fx modules: the graphs read from modules, and equal bits of the results."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _traced_training_step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _results_of_run(module: Any, given: tuple[Any, ...]) -> list[Any]:
-    """Run a module on copies of its arguments; return its results and the parameters after the run."""
+    """Run a module on copies of its arguments; return its results, followed by the parameters after the run."""
     weights = {name: value.clone() for name, value in given[0].items()}
     results = module(weights, *given[1:])
     return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
@@ -81,7 +81,7 @@ def test_items_of_a_tuple_are_taken_directly_after_its_operation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimized", [False, True])
-def test_a_training_step_computes_the_same_bits_reordered_and_recomputed(optimized: bool) -> None:
+def test_a_training_step_computes_the_same_bits_after_reordering_and_recomputation(optimized: bool) -> None:
     module, given = _traced_training_step(optimized)
     expected = _results_of_run(module, given)
     found = graph_of(module, cost=flops_of)
@@ -100,7 +100,7 @@ def test_a_training_step_computes_the_same_bits_reordered_and_recomputed(optimiz
         reorder_module(found, backward_first)
 
 
-def test_views_are_no_operations_and_costs_are_counted_by_torch() -> None:
+def test_views_are_not_operations_and_costs_are_those_that_torch_counts() -> None:
     def compute_small(x: Any, w: Any) -> Any:
         return (x.t() @ w).view(-1).sin().reshape(2, 8)
 

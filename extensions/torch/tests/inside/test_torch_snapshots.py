@@ -57,7 +57,7 @@ def test_the_simulation_places_each_block_at_its_recorded_address(plain: Any, se
     assert device.turns.peak <= device.turns.reserved
 
 
-def test_cuda_graphs_in_turns_keep_their_outputs_and_share_other_bytes() -> None:
+def test_cuda_graphs_that_run_in_turns_keep_their_outputs_and_share_other_bytes() -> None:
     allocator = PlainAllocator()
     for k in (1, 2):
         allocator.place((k, "kept"), 6 * MIB, 3, (0, k))
@@ -78,17 +78,18 @@ def test_cuda_graphs_in_turns_keep_their_outputs_and_share_other_bytes() -> None
 @pytest.mark.parametrize(
     ("text", "asked", "reserved"),
     [
-        # Expected roundings are those of torch's own tests: 4 divisions for all sizes, and divisions for each size.
+        # The expected roundings are those of torch's own tests: 4 divisions for all sizes, and separate divisions per
+        # size.
         ("roundup_power2_divisions:4", [84], 96),
         ("roundup_power2_divisions:[64:8,128:2,256:4,512:2,1024:1,>:1]", [84, 400], 88 + 448),
         ("cuda", [84, 400], 84 + 400),
-        # A segment of 128 MiB is not split, so that the next request gets a separate one.
+        # A segment of 128 MiB is not split, so the next request gets a separate segment.
         ("max_split_size_mb:100", [128, -128, 50], 128 + 50),
         ("cuda", [128, -128, 50], 128),
         # Pages of 20 MiB are mapped after the free bytes, and the grown range is one block.
         ("expandable_segments:True", [30, -30, 50], 60),
         ("cuda", [30, -30, 50], 30 + 50),
-        # Above half of 200 MiB the oldest free segment is released before another one is requested.
+        # Above half of 200 MiB, the oldest free segment is released before another segment is requested.
         ("garbage_collection_threshold:0.5", [60, 50, -60, 70], 60 + 50 + 70 - 60),
         ("cuda", [60, 50, -60, 70], 60 + 50 + 70),
     ],
@@ -119,7 +120,7 @@ def test_settings_that_are_not_simulated_are_refused(text: str, said: str) -> No
         settings_of(text)
 
 
-def test_the_command_fits_answers_for_a_snapshot(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_fits_decides_whether_a_recorded_snapshot_fits(tmp_path: Path, capsys: Any) -> None:
     allocator = PlainAllocator()
     allocator.place("kept", 30 * MIB)
     path = tmp_path / "step.pickle"

@@ -18,7 +18,7 @@ TRACES = int(os.environ.get("MEMPLAN_REPLAY_TRACES", "300"))
 
 
 def build(folder: Path, *flags: str) -> Path:
-    """Compile the fake CUDA driver, and the program of traces with the allocator, with compiler `flags`."""
+    """Compile the fake CUDA driver, and the trace program together with the allocator, using compiler `flags`."""
     fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(HERE / "fake_cuda.c"), "-lpthread"]
     sources = [
         str(HERE / "drive.c"),
@@ -63,7 +63,7 @@ def test_random_traces_never_overwrite_live_bytes(library_path: Path, threads: s
         ("cuda.wait(stream, arena->event, 0)", "0"),
     ],
 )
-def test_random_traces_detect_a_fault_in_the_allocator(tmp_path: Path, line: str, fault: str) -> None:
+def test_random_traces_detect_a_fault_injected_into_the_allocator(tmp_path: Path, line: str, fault: str) -> None:
     source = (REPLAY / "replay.c").read_text()
     assert line in source
     (tmp_path / "replay").mkdir()
