@@ -98,4 +98,4 @@ def plan_refuted(values: InputValues, answer: object) -> str | None:
     """Return how the plan in an answer violates the question's problem; None if it is valid or absent."""
     problem, plan = values.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
-    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+    return f"plan: is not valid for this problem: {violations[0].message}" if violations else None

@@ -220,7 +220,7 @@ def test_jobs_can_be_listed_by_the_hash_of_their_problem(server: RunningServer) 
 def test_a_repeated_option_of_a_job_is_refused(server: RunningServer) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
-    assert answer.json()["detail"] == "priority: must be given once, got it in the body and in the query"
+    assert answer.json()["detail"] == "priority: must be given once, got it twice: in the body and in the query"
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, params=[("priority", "1"), ("priority", "2")])
     assert answer.json()["detail"] == "priority: must be given once"
 
