@@ -41,7 +41,7 @@ def _set_target(call: Call) -> None:
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
-            raise OptionError(f"output: must be another file than the one that is read, got {excerpt(output)}")
+            raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}")
         refuse_unwritable(output)
         target = call.flags["to"] or target_of_name(output)
         call.change(to=target)

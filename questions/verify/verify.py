@@ -225,7 +225,7 @@ def lines(found: Verdict) -> Iterator[str]:
     if found.unmendable is not None:
         yield found.unmendable
     elif not found.valid:
-        yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
+        yield "`memplan plan --keep PLAN` keeps valid placements and moves the others"
     else:
         yield from _valid_lines(found)
     if found.better is not None:

@@ -77,7 +77,7 @@ SENTENCES = {
     b"fault:key": FAULT + 'KeyError "nodes" at systems/tests/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
     b"fault:none": FAULT + "AttributeError at systems/tests/failing_reader.py:13",
-    b"fault:memory": "needs more memory to be read than there is",
+    b"fault:memory": "needs more memory for reading than the machine has",
 }
 
 

@@ -201,9 +201,9 @@ def test_a_job_can_be_renamed_found_by_a_part_of_its_name_and_removed(server: Ru
 def test_a_running_job_cannot_be_removed(server: RunningServer) -> None:
     job = submit(server, hard_request(priority=100))
     answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
-    assert (answer.status_code, answer.json()["detail"][:47]) == (
+    assert (answer.status_code, answer.json()["detail"][:54]) == (
         409,
-        "forget: must be of a job that has ended, and th",
+        "forget: must be given for a job that has ended, but th",
     )
     server.client.delete(job["links"]["self"])
     wait_for_end(server, job)

@@ -80,7 +80,7 @@ def test_a_body_parsed_in_this_process_counts_with_its_parsed_memory(server: Run
     finally:
         bodies.most = most
     assert answer.status_code == 429
-    assert answer.json()["detail"].startswith("memplan: requests of ")
+    assert answer.json()["detail"].startswith("memplan: unanswered requests already hold ")
     assert bodies.held == 0
 
 

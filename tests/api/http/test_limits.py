@@ -139,7 +139,7 @@ def test_bodies_beyond_the_limit_are_refused_and_others_continue() -> None:
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
         answer = server.client.post("/v1/plan", content=b" " * 20_000)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["detail"].startswith("memplan: requests of 9")
+        assert answer.json()["detail"].startswith("memplan: unanswered requests already hold 9")
         large.close()
         while server.service.bodies.held:
             assert server.client.get("/healthz").status_code == 200

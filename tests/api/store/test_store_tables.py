@@ -54,7 +54,7 @@ def test_the_data_folder_is_created_readable_only_by_its_user(tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OptionError, match=r"^data_folder: cannot make .*file/data: Not a directory"):
+    with pytest.raises(OptionError, match=r"^data_folder: cannot create .*file/data: Not a directory"):
         Store.open(None, tmp_path / "file" / "data")
 
 
