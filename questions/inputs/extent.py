@@ -1,4 +1,4 @@
-"""The extent of a request: its numbers of rows, counted in parsed JSON before it is validated or compiled."""
+"""The extent of a request: its numbers of rows, counted in the parsed JSON before validation and compilation."""
 
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from memplan.planner.errors import OperationsError, excerpt
 
 MOST_EXPANDED = 200_000
-"""The most statements and buffers of a program in a request body; a server may allow fewer."""
+"""The maximum number of statements and buffers of an expanded program in a request; a server may set a lower limit."""
 _DEEPEST = 3
-"""The deepest nesting of objects around a problem, graph or program; in a bundle, a file is two objects deep."""
+"""The maximum depth of objects around a problem, graph or program; a file in a bundle has depth two."""
 
 
 class Extent(NamedTuple):
     """The counts of a request that a server limits; `n_rows` is the total number of rows.
 
-    `n_pairs` counts the pairs of buffers in entries of `bank`, and `n_expanded` the statements and buffers of a program
-    after its calls are expanded.
+    `n_pairs` is the number of buffer pairs in entries of `bank`. `n_expanded` is the number of statements and buffers
+    of a program after its calls are expanded.
     """
 
     n_rows: int = 0
@@ -27,15 +27,15 @@ class Extent(NamedTuple):
     n_expanded: int = 0
 
     def combine(self, other: "Extent") -> "Extent":
-        """Return the combined extent of two inputs: the sum of the rows, else the larger counts."""
+        """Return the extent of two inputs together: the sum of their rows, and the larger of each other count."""
         _, *most = map(max, self, other)
         return Extent(self.n_rows + other.n_rows, *most)
 
 
 def extent_of(value: object, depth: int = 0) -> Extent:
-    """Return the extent of a JSON value: of all problems, graphs and programs in it, in time linear in its rows.
+    """Return the extent of all problems, graphs and programs in a JSON value, in time linear in its rows.
 
-    An invalid value counts as empty; the reader that validates it reports the fault.
+    An invalid value counts as empty, because the reader that validates it reports the fault.
     """
     if not isinstance(value, dict):
         return Extent()
@@ -58,7 +58,7 @@ def extent_of(value: object, depth: int = 0) -> Extent:
 
 
 def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
-    """Return the extent of models that share pools: their buffers, and pairs of buffers of models that run together."""
+    """Return the extent of models that share pools: their rows, and the buffer pairs of models that run together."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list(value, "together") if isinstance(group, list)]
     groups += [list(counts)] if isinstance(value.get("after"), dict) else []
@@ -72,7 +72,7 @@ def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
 
 
 def check_expanded(extent: Extent, most: int) -> None:
-    """Raise OperationsError for a program that expands to more than `most` statements and buffers."""
+    """Raise OperationsError if a program expands to more than `most` statements and buffers."""
     if extent.n_expanded > most:
         from memplan.planner.foreign.programs import TOO_MANY
 
@@ -80,13 +80,13 @@ def check_expanded(extent: Extent, most: int) -> None:
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
-    """Return the list in a field of a JSON object; empty if the field has no list."""
+    """Return the list in a field of a JSON object; an empty list if the field has no list."""
     rows = value.get(name)
     return rows if isinstance(rows, list) else []
 
 
 def _expanded_count(functions: dict[str, Any], entry: object) -> int:
-    """Return the number of statements and buffers of the entry function after its calls are expanded."""
+    """Return the number of statements and buffers of the entry function after all calls are expanded."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}
     for name, function in functions.items():
@@ -104,7 +104,7 @@ def _expanded_count(functions: dict[str, Any], entry: object) -> int:
 
 
 def _statements(body: list[Any]) -> Iterator[object]:
-    """Yield the statements of a body, including nested ones."""
+    """Yield all statements of a body, nested statements included."""
     bodies = [body]
     while bodies:
         for statement in bodies.pop():

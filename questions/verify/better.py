@@ -1,4 +1,4 @@
-"""Compare a plan with the best one: its distance, the buffers above the best peak, and the fewest moves to reach it."""
+"""Compare a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to reach it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
 MOST_NAMED = 10
-"""The most buffers named in a line; JSON names all."""
+"""The maximum number of buffers named in a line; JSON names all buffers."""
 
 
 class PoolBeside(Answer):
@@ -71,17 +71,17 @@ def compare_with_best(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     control: Control = Control(),
 ) -> BesideBest:
-    """Compare a plan with the best plan found in the time limit, without trusting its claims.
+    """Compare a plan with the best plan found within the time limit, without trusting the plan's claims.
 
-    The peak is computed from the placements; it is None if buffers with bytes are not placed.
+    The plan's peak is computed from its placements; it is None if a buffer of size above 0 has no placement.
     """
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
-    # Empty buffers may have any offset and use no bytes.
+    # A zero-size buffer may have any offset but uses no bytes, so its end counts as 0.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(pool_uses(problem, placed).values())
-    # With eps = 0, only moves that reach the best peak itself are counted.
+    # With eps = 0, the counted moves lead to the best peak itself, not to a peak near it.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None
@@ -133,7 +133,7 @@ def _compared_pool(
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
-    """Yield the lines of text for people, one for each fact of a comparison."""
+    """Yield the text lines of a comparison with the best plan, one for each fact."""
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
