@@ -1,4 +1,4 @@
-"""The command `memplan convert`, and the files that it writes."""
+"""The command `memplan convert`, and writing its output files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUTPUT = (
 
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
-    """Answer, and write the files of the requested form."""
+    """Answer the question `convert`, and write the files in the requested format."""
     call = read(line)
     _set_target(call)
     answer, output = ask(call), call.flags["output"]
@@ -56,7 +56,7 @@ def _write_files(output: str, answer: Converted) -> None:
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
         if "" not in files:
-            raise OptionError(f"output: must be a file for {answer.to}, which is several, got -")
+            raise OptionError(f"output: must be a file name for {answer.to}, which writes several files, got -")
         write(output, files[""])
         return
     path = Path(output)
@@ -81,9 +81,9 @@ def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[s
 
 
 def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    """Return what the runtime measures for a written model in its least arena, as a part of a sentence."""
+    """Return what the runtime measures for a written model in its smallest arena, as part of a sentence."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)
-    assert rules is not None, "a model with an arena is of a system with one"
+    assert rules is not None, "only a system with rules for arenas gives an arena"
     return rules.runtime_verdict(model, options)

@@ -1,4 +1,4 @@
-"""Plans in heaps: as few heaps as brute force over all assignments finds, valid plans, and refusals."""
+"""Tests of plans in heaps: brute force confirms the fewest heaps, plans are valid, and wrong problems are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def draw_problem(seed: int) -> tuple[Problem, int]:
-    """Return a drawn problem of five buffers, and a heap size in which each of them fits."""
+    """Draw a problem of five buffers, and a heap size that fits each buffer."""
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
     for k in range(5):
@@ -34,7 +34,7 @@ def draw_problem(seed: int) -> tuple[Problem, int]:
 
 
 def min_heaps(problem: Problem, size: int) -> int:
-    """Return the fewest heaps over all assignments of buffers to heaps."""
+    """Return the fewest heaps by brute force over all assignments of buffers to heaps."""
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
     meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
@@ -88,10 +88,10 @@ def test_buffers_without_bytes_need_one_heap(fields: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("fields", "limit", "error", "message"),
     [
-        ({}, 4, ProblemError, "heaps: must be of at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be for problems of one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be of a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: must be of a problem without no_cross"),
+        ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be used with a problem of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be used with a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: must be used with a problem without no_cross"),
     ],
 )
 def test_rules_that_heaps_do_not_support_are_refused(
@@ -131,7 +131,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
-    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
+    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough to find heaps, got no plan with up to \d+"):
         heap_plan(problem, size, 1)
 
 

@@ -1,4 +1,4 @@
-"""The content of pages at the widths of phones, laptops and screens: names, missing bytes, corrected files."""
+"""Tests of pages at the widths of phones, laptops and screens: names, missing bytes, and corrected files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views are aliases only where no run can tell: random programs are run on planned memory, byte by byte."""
+"""Tests that aliases of views never change a result: random programs run on planned memory, byte by byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = place_rows(draft.make_program().problem)
-            unused = max(places.values()) + SIZE  # a value that is never read has no offset in the plan
+            unused = max(places.values()) + SIZE  # a value never read has no planned offset
             for name in families(draft):
                 places.setdefault(name, unused)
             for k in range(5):
