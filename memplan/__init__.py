@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
+        """Give a question's function the type of its options; only type checkers evaluate this."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)

@@ -38,6 +38,7 @@ def convert(line: CommandLine) -> int:
 
 
 def _set_target(call: Call) -> None:
+    """Set the target, the prefix and the name of a call from its files; raises OptionError for a wrong output."""
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
@@ -52,6 +53,7 @@ def _set_target(call: Call) -> None:
 
 
 def _write_files(output: str, answer: Converted) -> None:
+    """Write the files of an answer to the output or beside it; raises OptionError for a wrong name."""
     kind = "problem" if answer.to == "json" else answer.to
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
@@ -70,6 +72,7 @@ def _write_files(output: str, answer: Converted) -> None:
 
 
 def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
+    """Return the lines printed about the written output: the facts, and why nothing was written or the arena."""
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")

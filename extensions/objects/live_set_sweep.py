@@ -78,11 +78,13 @@ class Sweep:
 
     @staticmethod
     def _keep_layer(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
+        """Append a layer of states to the kept ones, if layers are kept, and return it."""
         if kept is not None:
             kept.append((i, layer))
         return layer
 
     def _place_buffer(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
+        """Return the layer of states after buffer i is placed in a free object of each sufficient size class."""
         amount, end = self.demands.amounts[i], self.demands.last[i]
         layer: Layer = {}
         for state in states:

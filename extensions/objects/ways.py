@@ -140,6 +140,7 @@ def assign_by_growth_and_size(demands: Demands) -> Objects:
 
 
 def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
+    """Assign buffers in an order, each to the object that grows least, or to a new one if that is cheaper."""
     filled = _ObjectsDraft(demands)
     for i in order:
         best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.usable_objects(i)), default=None)

@@ -91,6 +91,7 @@ def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[s
 
 
 def _packed_column(values: list[Any]) -> dict[str, Any]:
+    """Pack the values of a column as one common value, as steps between integers, or as a plain list."""
     if all(value == values[0] for value in values):
         return {"one": values[0]}
     if any(type(value) is not int or abs(value) >= _EXACT for value in values):

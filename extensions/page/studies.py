@@ -110,6 +110,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
+    """Describe a point of recomputation by the number of repeated operations and of tensors sent."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"

@@ -221,6 +221,7 @@ class OperationsDraft:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
     def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
+        """Merge the families of a view and its source, or, given a reason, add a copy and report it."""
         size = self._values[result].size
         if reason is None:
             self._alias_sizes.append(size)
@@ -241,6 +242,7 @@ class OperationsDraft:
             self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
 
     def _separation_reason(self, source: str, result: str) -> str | None:
+        """Return why a view must be a separate buffer; None if it can be an alias of its source."""
         if self.options.views == "separate":
             return "that was asked for"
         if self._values[source].size != self._values[result].size:
@@ -259,6 +261,7 @@ class OperationsDraft:
         return None
 
     def _overwrite_obstacle(self, source: str, result: str) -> str | None:
+        """Return why a branch must copy a source to its output; None if it can write in place."""
         reason = self._separation_reason(source, result)
         if reason is not None:
             return reason

@@ -207,6 +207,7 @@ def check_plan(
 
 
 def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
+    """Count the buffers that stayed, moved, appeared and disappeared between two tables of placements."""
     places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)

@@ -125,8 +125,8 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
     return Difference(
         added=tuple(name for name in new.ids if name not in old.row_of),
         removed=tuple(name for name in old.ids if name not in new.row_of),
-        resized=None if both is None else tuple(Resized(**row) for row in _changed_values(*both, _size)),
-        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changed_values(*both, _lifetimes)),
+        resized=None if both is None else tuple(Resized(**row) for row in _changed_values(*both, _size_of)),
+        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changed_values(*both, _lifetimes_of)),
         moved=moved,
         stayed=len(common) - len(moved),
         moved_bytes=None if after.problem is None else sum(move.bytes or 0 for move in moved),
@@ -153,6 +153,7 @@ def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
+    """True if a buffer exists in the problem, has a size above 0 and is not an alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)
@@ -167,11 +168,11 @@ def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Val
             yield {"id": name, "before": before, "after": after}
 
 
-def _size(problem: Problem, i: int) -> int:
+def _size_of(problem: Problem, i: int) -> int:
     return int(problem.buffers.size[i])
 
 
-def _lifetimes(problem: Problem, i: int) -> Lifetimes:
+def _lifetimes_of(problem: Problem, i: int) -> Lifetimes:
     return tuple(problem.buffers.intervals(i))
 
 

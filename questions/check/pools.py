@@ -116,6 +116,7 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
 
 
 def _live_set_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
+    """Return a sentence that lists the largest buffers of a live set with their sizes."""
     where = "" if peak.time is None else f" at {peak.time}"
     named = [f"{excerpt(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
     return f"Alive{where}: {_list_text(named, len(peak.buffers))}"

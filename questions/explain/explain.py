@@ -110,12 +110,14 @@ def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kep
 
 
 def _reported_reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+    """Report the solver's explanation as a first stage, then search and return the irreducible reason."""
     if plan.status == "infeasible" and plan.explanation is not None:
         control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
     return reason_of(problem, plan, control)
 
 
 def _pool_peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
+    """Return the peak of each pool in a plan, with the buffers that determine it."""
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
     return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))

@@ -119,9 +119,9 @@ class _Study:
             return self._remaining_problem(body != i)
 
         if near is None:
-            gain, by = self._gain(rest)
+            gain, by = self._peak_reduction(rest)
             return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=by)
-        gain, by = self._gain(rest, near.bound(i, 0), near.end_with(i, 0))
+        gain, by = self._peak_reduction(rest, near.bound(i, 0), near.end_with(i, 0))
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
@@ -141,7 +141,7 @@ class _Study:
             shrunk = resize_buffer(self.problem, i, smaller)
         except ProblemError:  # an alias occupies the bytes to be removed
             return row
-        gain, _ = self._gain(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
+        gain, _ = self._peak_reduction(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
@@ -151,7 +151,9 @@ class _Study:
         rest = part(self.problem, kept)
         return replace_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
-    def _gain(self, change: Callable[[], Problem], bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
+    def _peak_reduction(
+        self, change: Callable[[], Problem], bound: int = 0, here: int | None = None
+    ) -> tuple[Interval, Source]:
         """Return by how many bytes a change lowers the peak, as (least, most), and the evidence for it.
 
         `bound` is a lower bound on the changed problem's peak; `here` is the given plan's peak in the changed problem.
@@ -182,6 +184,7 @@ class _Study:
         return tuple(self._pool_worth(q) for q, pool in enumerate(self.problem.pools) if pool.size is not None)
 
     def _pool_worth(self, q: int) -> PoolWorth:
+        """Return the gain if pool `q` gets more bytes, as an interval from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
         if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the optimal peak already fits the pool
@@ -221,6 +224,7 @@ class _Study:
         return tuple(rows)
 
     def _pair_worth(self, pair: tuple[Id, Id], cost: int) -> PairWorth:
+        """Return how the cost changes if a pair shares bytes for free, and if it must not share bytes."""
         here = self.plan.cost or 0.0
         rows = [
             row.model_copy(update={"pairs": tuple(each for each in row.pairs if {*each} != {*pair})})
@@ -249,7 +253,9 @@ class _Study:
 
         def cost(rule: ProblemRule) -> RuleCost:
             objective = self.problem.objective
-            gain, _ = self._gain(lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective))
+            gain, _ = self._peak_reduction(
+                lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective)
+            )
             return RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1])
 
         return tuple(map(cost, rules_of(self.problem, is_named)))
@@ -299,6 +305,7 @@ class _SinglePool:
         return max(0, min(most, ceiling - int(self.end[k]))), max(0, most)
 
     def _live_mask(self, k: int) -> Bool:
+        """Return the mask of live sets in which the k-th buffer of the instance is alive."""
         alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
         for r in range(int(instance.first[k]), int(instance.first[k + 1])):
             alive[instance.start[r] : instance.end[r]] = True

@@ -105,6 +105,7 @@ PLAN = Input(
 
 
 def _file_field(value: object, name: str = "file") -> bytes:
+    """Return the bytes of a file in a field, given as base64 or as a JSON object; raises FormatError."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, dict):  # the file is JSON and was not encoded

@@ -137,6 +137,7 @@ def write_baseline(problem: Problem, plan: Plan) -> bytes:
 
 
 def _baseline_from_json(value: Any, problem: Problem | None) -> Baseline:
+    """Return the baseline in a JSON object, a plan alone or with its problem; raises InputError."""
     if not isinstance(value, dict):
         raise PlanError(f"baseline: must be an object, got {excerpt(value)}")
     if "problem" not in value:

@@ -80,6 +80,7 @@ def _count_clock_check(control: Control) -> bool:
 
 
 def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+    """Return the smallest shared object that fits its members, which are listed in time order."""
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}
@@ -117,6 +118,7 @@ def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
 
 
 def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
+    """Read a problem of pools or of shared objects from a file; raises InputError."""
     if b'"objects"' in data and memplan_json.recognises(data):
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)
@@ -133,6 +135,7 @@ def _problem_json(problem: ObjectsProblem | Problem) -> Any:
 
 
 def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
+    """Return what job lists show about a problem of pools or of shared objects."""
     if isinstance(problem, Problem):
         return problem_subject(problem)
     text = problem.model_dump_json(exclude={"name"})

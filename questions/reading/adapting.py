@@ -149,6 +149,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
+    """Return the problem with copies of buffers, alive all the time, from texts NAME=NUMBER; raises OptionError."""
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _whole_span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
@@ -177,6 +178,7 @@ def _inputs_and_outputs(read: ImportedProblem | None) -> tuple[str, ...]:
 
 
 def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
+    """Return the problem with reserved ranges from texts [NAME=]SIZE[@OFFSET]; raises OptionError."""
     ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
     seen: set[tuple[str, tuple[int, int]]] = set()
     for text in texts:
@@ -224,6 +226,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
+    """Return the problem with buffers pinned to offsets or pools, from texts NAME=PLACE; raises OptionError."""
     rows, pins = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")

@@ -258,6 +258,7 @@ def lines(found: Sweep) -> Iterator[str]:
 
 
 def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
+    """Yield the header and the rows of a text table, one row for each planned combination."""
     is_priced = any(point.cost is not None for point in points)
     priced = ["cost", "at least"] if is_priced else []
     first = points[0]
@@ -334,6 +335,7 @@ def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
 
 
 def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
+    """Parse [NAME=]FROM:TO:STEP into a pool and its sizes; raises OptionError."""
     name, equals, sizes = text.rpartition("=")
     parts = sizes.split(":")
     if len(parts) != 3 or (equals and not name):
@@ -346,6 +348,7 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
 
 
 def _size_range(first: str, last: str, step: str) -> range:
+    """Return the sizes in bytes from `first` up to `last` in equal steps; raises OptionError."""
     try:
         low, high, width = map(parse_size, (first, last, step))
     except ValueError as error:

@@ -91,6 +91,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
+    """Return the plan with the cost bound, and perhaps the optimality, of a plan for larger pools."""
     # A bound for larger pools covers smaller ones only in cost, unless the profile weighs other goals first.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan

@@ -82,6 +82,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None
 
 
 def _recorded_options(plan: Plan) -> SolveOptions:
+    """Return the solve options recorded in a plan; raises PlanError if they are invalid."""
     try:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:

@@ -103,6 +103,7 @@ def compare_with_best(
 
 
 def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
+    """Return the moves that lead from a plan to the better one; None if no search for few moves was made."""
     places = better.kept
     if places is None:
         return None
@@ -125,6 +126,7 @@ def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | N
 def _compared_pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
 ) -> PoolBeside:
+    """Return a pool's use in a plan and in the best plan, with the buffers that end above the best use."""
     root = placed.root == np.arange(len(placed.root))
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
@@ -146,14 +148,14 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
     for pool in found.pools:
         if pool.above_line:
             above = f"{count_text(len(pool.above_line), 'buffer')} above {pool.best:,}"
-            yield f"{pool.name}: {above}: {_list_names(pool.above_line)}"
+            yield f"{pool.name}: {above}: {_names_text(pool.above_line)}"
     if (moves := found.fewest_moves) is not None and moves.moved:
         rule = "no fewer are enough" if moves.proved else f"at least {moves.at_least:,} must"
-        yield f"the best peak takes {count_text(moves.count, 'move')} ({rule}): {_list_names(moves.moved)}"
+        yield f"the best peak takes {count_text(moves.count, 'move')} ({rule}): {_names_text(moves.moved)}"
         if moves.not_tried is not None:
             yield f"not tried: {moves.not_tried}"
 
 
-def _list_names(ids: tuple[int | str, ...]) -> str:
+def _names_text(ids: tuple[int | str, ...]) -> str:
     more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
     return ", ".join(excerpt(name) for name in ids[:MOST_NAMED]) + more

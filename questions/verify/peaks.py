@@ -103,6 +103,7 @@ def _pool_peak(
     claimed: tuple[int | None, str | None],
     among: str,
 ) -> PoolPeak:
+    """Return the peak of pool `q`: its bytes, bound, deciding buffers, live bytes and sentence."""
     size, root = problem.buffers.size, placed.root
     here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
     ends = placed.end[here]

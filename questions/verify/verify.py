@@ -237,6 +237,7 @@ def lines(found: Verdict) -> Iterator[str]:
 
 
 def _valid_lines(found: Verdict) -> Iterator[str]:
+    """Yield the text lines about a valid plan: its placements, its peaks, and which claims were checked."""
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
     yield f"valid, {count_text(found.placements, 'placement')}{note}"
     for pool in found.pools:
@@ -284,6 +285,7 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
+    """Return the exit status of a verdict: 3 if invalid, 6 if `again` was not done in time, else by its result."""
     if not found.valid:
         return 3
     if "again" in found.not_done:

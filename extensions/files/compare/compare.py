@@ -207,6 +207,7 @@ def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
 
 
 def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | None:
+    """Return the facts of a plan with the operations reordered; None for a file without operations."""
     if not isinstance(imported, ImportedProgram):
         return None
     answer = reorder_program(imported.operations, time.next_control(), imported.facts).answer
@@ -251,6 +252,7 @@ def _audit_own_plan(
 
 
 def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    """Compare a plan with the best plan found in its share of the time, and return the result with its validity."""
     running = time.next_control()
     audit = compare_with_best(problem, plan, time_limit_s=running.remaining_s, control=running.solve_control())
     return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)

@@ -197,6 +197,7 @@ def facts(answer: Converted) -> Iterator[str]:
 
 
 def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
+    """Yield the text lines about the form of a model chosen for a runtime, and the sizes of its arena."""
     forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
     plan = ", with a plan in the file" if found.planned else ""
     yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"

@@ -17,7 +17,7 @@ _MOBILENET = "mobilenet_v2.csv"
 
 
 @pytest.mark.slow
-def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_reported() -> None:
+def test_every_question_is_a_tool_with_a_working_example_and_errors_are_reported() -> None:
     mcp, stdio = pytest.importorskip("mcp"), pytest.importorskip("mcp.client.stdio")
 
     async def run() -> None:

@@ -52,7 +52,7 @@ def heap_plan(problem: Problem, limit: int, time_limit_s: float) -> Plan:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
+def test_plans_in_heaps_have_the_fewest_heaps_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
     found = heap_plan(problem, size, 5)
     assert found.heaps is not None
@@ -70,7 +70,7 @@ def test_a_network_in_two_heaps_needs_no_more_bytes_than_in_one_pool() -> None:
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
-def test_the_number_of_heaps_is_proved_even_if_the_live_sets_fit_in_fewer() -> None:
+def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
     found = heap_plan(ring, 3, 2)

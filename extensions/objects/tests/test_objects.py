@@ -123,7 +123,7 @@ def test_the_ratio_forbids_a_small_texture_in_a_much_larger_object() -> None:
         ("nn", [(400, 22), (600, 5)], 13200, [3000, 8800]),
     ],
 )
-def test_textures_of_relays_own_tests_need_no_more_than_its_storages(
+def test_textures_of_relays_tests_need_no_more_bytes_than_relay(
     kinds: str, sides: list[tuple[int, int]], relay: int, least: list[int]
 ) -> None:
     """Buffers follow each other in time: of equal sizes, of other types and scopes, larger ones, and flat ones.
@@ -223,11 +223,13 @@ def free_textures(*sides: tuple[int, int]) -> FreeTextures:
         ((60, 10), False),
     ],
 )
-def test_no_side_of_a_texture_exceeds_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
+def test_a_free_texture_is_reused_only_if_no_side_exceeds_the_other_fivefold(
+    sides: tuple[int, int], is_reused: bool
+) -> None:
     assert (free_textures((10, 10)).take(*sides) is not None) == is_reused
 
 
-def test_a_free_texture_grows_if_none_is_large_enough_and_is_not_free_afterwards() -> None:
+def test_a_free_texture_that_grew_for_a_request_is_never_reused_again() -> None:
     textures = free_textures((10, 10))
     grown = textures.take(9, 12)
     assert grown is not None
@@ -236,7 +238,7 @@ def test_a_free_texture_grows_if_none_is_large_enough_and_is_not_free_afterwards
     assert textures.take(10, 10) is None
 
 
-def test_a_request_takes_the_closest_free_texture_that_need_not_grow() -> None:
+def test_a_request_reuses_the_closest_free_texture_that_is_large_enough() -> None:
     taken = free_textures((20, 10), (11, 11), (9, 9)).take(10, 10)
     assert taken is not None
     assert taken.storage == 1

@@ -242,7 +242,7 @@ def test_a_dropped_model_is_planned_with_the_names_of_its_operations(opened_tab:
     assert "SOFTMAX" in opened_tab.page.inner_text(".legend")
 
 
-def test_the_page_asks_for_free_dimensions_of_a_model(opened_tab: Tab) -> None:
+def test_the_page_requests_the_free_dimensions_of_a_model(opened_tab: Tab) -> None:
     give(opened_tab, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
     assert "give it, for example: dims=s77=1" in opened_tab.page.inner_text("dialog .alarm")
     assert opened_tab.page.input_value("[data-option=dims] input") == "s77=1"
@@ -309,7 +309,7 @@ def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(ope
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_a_dropped_file_opens_the_form_of_the_question_that_it_is_for(opened_tab: Tab) -> None:
+def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
     for name, kind in (
         ("schedules/gap8_like.json", "schedule"),
         ("graphs/synth_intree100_s0.json", "order"),
@@ -341,7 +341,7 @@ def test_a_dropped_file_opens_the_form_of_the_question_that_it_is_for(opened_tab
     assert "must be" in alarm(opened_tab)
 
 
-def test_a_corrected_file_replaces_a_wrong_one_which_is_sent_only_once(opened_tab: Tab) -> None:
+def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_tab: Tab) -> None:
     sent: list[str] = []
     opened_tab.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
     give(opened_tab, "notes.txt", b"what is this")
@@ -442,7 +442,7 @@ def test_plans_in_tables_of_answers_can_be_opened(opened_tab: Tab) -> None:
     badge(opened_tab, "valid: checked")
 
 
-def test_the_page_drops_the_data_of_old_entries_that_have_a_job(opened_tab: Tab) -> None:
+def test_the_page_discards_the_data_of_old_entries_stored_as_jobs(opened_tab: Tab) -> None:
     script = """async () => { const { EMPTY, next } = await import("/static/live/state.js"); let state = EMPTY;
       for (let k = 0; k < 9; k++) {
         const entry = { name: `n${k}`, problem: {}, plan: {}, job: k % 2 ? `j${k}` : null };

@@ -384,7 +384,7 @@ def test_each_pool_can_be_zoomed_alone_and_the_address_stores_the_zooms(opened_t
     assert opened_tab.page.evaluate("memplan.view.picture.camera.isWhole")
 
 
-def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened_tab: Tab, plan: Plan) -> None:
+def test_the_strip_shows_addresses_at_a_time_and_the_panel_shows_idle_bytes(opened_tab: Tab, plan: Plan) -> None:
     offsets = {row.id: row.offset for row in plan.placements}
     time, sizes = 14, {row.id: row.size for row in PROBLEM.buffers}
     lasting = (row for row in PROBLEM.buffers if row.pools != ("dtcm",))

@@ -63,7 +63,7 @@ def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
 
 
 @pytest.mark.parametrize("name", page_bundles.BUNDLES)
-def test_the_bundles_were_built_from_the_present_modules(name: str) -> None:
+def test_the_bundles_are_built_from_the_current_modules(name: str) -> None:
     found = (STATIC / "built" / f"{name}.js").read_text(encoding="utf-8")
     assert page_bundles.digest() in found[:200], "rebuild them with python -m lab.page_bundles"
     esbuild = shutil.which("esbuild")
@@ -104,7 +104,7 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
 
 
 @pytest.mark.slow
-def test_a_page_with_very_many_buffers_can_be_drawn_and_moved(browser: Any, tmp_path: Path) -> None:
+def test_a_page_with_very_many_buffers_can_be_drawn_and_zoomed(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     path.write_bytes(plan_page(*column_of(MANY)))
     assert path.stat().st_size < 60 * MANY

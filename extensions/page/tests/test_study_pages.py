@@ -213,7 +213,7 @@ def test_the_page_of_cascade_shows_the_stripes_of_a_point(open_page: Any, tmp_pa
     assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
-def test_several_plans_of_one_problem_have_a_tab_each(open_page: Any, tmp_path: Path) -> None:
+def test_each_of_several_plans_of_a_problem_has_a_tab(open_page: Any, tmp_path: Path) -> None:
     problem = {
         "buffers": [{"id": k, "size": 2 + k % 2, "start": k, "end": k + 1} for k in range(4)],
         "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b)], "cost": 1}],

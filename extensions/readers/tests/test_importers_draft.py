@@ -41,7 +41,7 @@ def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
                 Machine(places, families(draft), random.Random(k)).run(steps, params, draft.results)
 
 
-def test_random_programs_have_views_of_every_kind() -> None:
+def test_random_programs_contain_aliased_and_copied_views() -> None:
     facts = [random_program(seed, SHARED)[0].views for seed in range(100)]
     assert sum(row.aliases for row in facts) > 100
     assert sum(row.apart for row in facts) > 30
@@ -87,7 +87,7 @@ def test_a_chain_of_views_is_one_buffer_named_after_the_output() -> None:
     assert draft.operations().functions["main"].body == (Operation(op="op", inputs=("x",), outputs=("a",)),)
 
 
-def test_a_branch_writes_a_chosen_value_in_place_only_if_it_made_it() -> None:
+def test_a_branch_writes_its_output_in_place_only_if_it_made_the_source() -> None:
     draft = draft_of(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
     draft.operation("op", ["x"], ["outer"])
     draft.begin_block()

@@ -89,6 +89,7 @@ class Queries:
     def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
+        """Search for any plan that fits within the limit, and return it verified."""
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )

@@ -159,14 +159,16 @@ class Reasoning:
         """Keep the buffers of the solver's witness if they alone do not fit, else those of a lemma proof or stretch."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
-            if self._fails(mine):
+            if self._is_infeasible(mine):
                 is_live_set = self.first.time is not None and bool(mine.any())
                 self.kept, self.kind = mine, "live-set" if is_live_set else "core"
                 return
         lives = self.instance
         if lives.n_live_sets == 0 or self._reduce_by_lemmas():
             return
-        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._live_mask(low, high)))
+        first, last = shortest_stretch(
+            lives.n_live_sets, lambda low, high: self._is_infeasible(self._live_mask(low, high))
+        )
         self.kept = self._live_mask(first, last)
         times = lives.live_set_time
         ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
@@ -235,7 +237,7 @@ class Reasoning:
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
-    def _fails(self, kept: Bool) -> bool:
+    def _is_infeasible(self, kept: Bool) -> bool:
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
@@ -312,6 +314,7 @@ class Reasoning:
         return limited[-1] if limited else 0
 
     def _report(self, stage: Stage, found: Explanation) -> None:
+        """Report a stage of the search with its explanation and the time so far, if anyone listens."""
         if self.control.report is not ignore_report:
             timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
             self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

@@ -103,6 +103,7 @@ class Candidates:
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
 
     def _place_candidates(self, i: int) -> Iterator[Candidate]:
+        """Yield the changes of a buffer's place: without its pin, with a lower alignment, or in another memory."""
         table, me = self.problem.buffers, frozenset((i,))
         name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
         if "unpin" in self.kinds and table.offset[i] >= 0:

@@ -261,6 +261,7 @@ class _Replan:
             self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
+        """Minimise moves with CP-SAT among the `free` buffers (None: all), and raise the bound if all are free."""
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
