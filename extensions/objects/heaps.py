@@ -81,7 +81,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
             break
         least = count + 1
     if best is None and first is None:
-        raise TimeOverError(f"time_limit_s: must be enough to find heaps, got no plan with up to {tried[-1]}")
+        raise TimeOverError(f"time_limit_s: must be enough to find heaps, got no plan with up to {tried[-1]} heaps")
     found = _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
     if found.status == "optimal" or len(found.pools) != least or not len(table) == len(instance) <= _MOST_SEARCHED:
         return found

@@ -112,7 +112,7 @@ def check(
         raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'making a plan'}")
     if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
         option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
-        raise OptionError(f"{option}: requires a baseline")
+        raise OptionError(f"{option}: must be given with a baseline")
     then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")

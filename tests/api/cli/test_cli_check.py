@@ -148,5 +148,5 @@ def test_check_refuses_an_invalid_plan_as_wrong_input(file: str, tmp_path: Path,
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,32\nc,96\n")
     assert main(["check", file, "--plan", str(plan)]) == 2
-    assert capfd.readouterr().err.startswith("memplan: error: plan: must be valid: overlap: ")
+    assert capfd.readouterr().err.startswith("memplan: error: plan: must be valid, got overlap: ")
     assert main(["check", "-", "--plan", "-"]) == 2
