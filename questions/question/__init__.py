@@ -34,9 +34,9 @@ def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
 
 
 class QuestionOptions(Value):
-    """The options common to all questions.
+    """The options that all questions have.
 
-    `needs` maps an option that has no effect alone to the options and inputs with which it has one.
+    `needs` maps an option that has no effect alone to the options and inputs of which one must be given with it.
     """
 
     error = OptionError
@@ -78,7 +78,7 @@ class QuestionOptions(Value):
 
 
 class SearchOptions(QuestionOptions):
-    """The options common to all questions that search for a plan or a proof."""
+    """The options of questions that search for a plan or a proof."""
 
     deterministic: bool = Field(
         False,

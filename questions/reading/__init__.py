@@ -36,7 +36,7 @@ OF_PLANS = ("plan", "keep")
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
-    """The options for reading a problem: adaptations to a machine, inclusive ends, and how models are read."""
+    """The options for reading a problem: adaptations, the meaning of interval ends, and how a model is read."""
 
     inclusive: bool | None = Field(
         None,

@@ -32,7 +32,7 @@ RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash"
 
 
 class ProblemOptions(WireValue):
-    """The options that adapt a problem to a machine, the same for Python, the command and HTTP."""
+    """The options that adapt a problem to a machine, on every entrance."""
 
     capacity: SizeTexts = Field(
         (),

@@ -55,7 +55,7 @@ _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
 class SizeRange(WireValue):
-    """Equally spaced sizes in bytes, from `first` up to `last`, which is included if a step reaches it."""
+    """The sizes from `first` in equal steps up to `last`, in bytes; `last` is included if a step reaches it."""
 
     first: Bytes
     last: Bytes
