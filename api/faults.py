@@ -1,6 +1,6 @@
-"""Faults of the program: each is counted and logged under an identifier, with the stack once for each kind.
+"""Faults, which are internal errors of memplan: each is counted and logged by an id; the stack is logged once per id.
 
-The log has the question and the hash of the request's body, but no data that a caller sent.
+The log has the question's name and the hash of the request's body, but no data of the caller.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memplan.planner.errors import InvalidPlanError, MemplanError, ReaderFaultEr
 from memplan.planner.foreign.imported import place_of
 
 BODY: ContextVar[bytes] = ContextVar("body", default=b"")
-"""The body of the current request, whose hash is logged with a fault."""
+"""The body of the current request; the log of a fault has its hash."""
 _FRAMES_LOGGED = 12
 _KIND_DIGITS = 12
 _LOG = logging.getLogger("memplan")
 
 
 class Fault(NamedTuple):
-    """A failure of the program: the name of its error, its location, its last frames, and the caller's message."""
+    """An internal error: its exception type, code location and last stack frames, and the message for the caller."""
 
     error: str
     place: str
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
     @classmethod
     def from_error(cls, error: BaseException) -> Fault:
-        """Return the fault for an error, without the error's message, which may have data of callers."""
+        """Return the fault for an exception, without the exception's message, which may contain data of callers."""
         if isinstance(error, FaultError):
             return error.fault
         if isinstance(error, ReaderFaultError) and error.__cause__ is not None:
@@ -41,7 +41,7 @@ class Fault(NamedTuple):
 
 
 class FaultError(MemplanError):
-    """The program failed; `kind` identifies the fault in the log once it has been noted."""
+    """The error that a caller gets for a fault; once the fault is logged, `kind` is its id in the log."""
 
     def __init__(self, fault: Fault, kind: str = "") -> None:
         super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
@@ -49,18 +49,18 @@ class FaultError(MemplanError):
 
 
 def is_fault(error: BaseException) -> bool:
-    """True if an error is a fault of the program, not of its caller."""
+    """Return True if an exception is a fault of memplan rather than an error of its caller."""
     return not isinstance(error, MemplanError) or isinstance(error, FaultError | InvalidPlanError | ReaderFaultError)
 
 
 class Faults:
-    """The faults of one process, thread-safe; `count` is called with the question and kind of each fault."""
+    """The thread-safe record of one process's faults; `count` receives the question and the id of each fault."""
 
     def __init__(self, count: Callable[[str, str], None] = lambda _question, _kind: None) -> None:
         self._count, self._kinds = count, set[str]()
 
     def note(self, error: BaseException, question: str) -> FaultError:
-        """Count and log the fault of an error, and return the error for the caller."""
+        """Count and log the fault of an exception, and return the error for the caller."""
         fault = Fault.from_error(error)
         kind = sha256(f"{question} {fault.error} {fault.place}".encode()).hexdigest()[:_KIND_DIGITS]
         self._count(question, kind)

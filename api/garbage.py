@@ -1,13 +1,13 @@
-"""Python's garbage collector in the command and in a server: loaded objects are exempt, full collections rare."""
+"""Tuning of Python's garbage collector: loaded objects are exempt from it, and full collections are rare."""
 
 import gc
 
 
 def collect_rarely() -> None:
-    """Exempt all existing objects from garbage collection, and make full collections rare: they take 10 ms and more.
+    """Exempt all existing objects from garbage collection, and make full collections rare: each takes 10 ms or more.
 
-    Most cycles are young, while a full collection would scan all objects of a server or of a large file. Garbage from
-    loading is exempt as well: it is half a megabyte, and finding it would take 0.1 s.
+    Most garbage cycles are young, but a full collection scans every object of a server or of a large file. Half a
+    megabyte of garbage from imports stays in memory, since finding it would take 0.1 s.
     """
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

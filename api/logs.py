@@ -1,4 +1,4 @@
-"""The log of the service: one line for each event, as text or JSON, with the ids of request and job."""
+"""The log of the service: one line per event, as text or JSON, with the ids of its request and its job."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
 _QUIET = ("sqlalchemy", "httpx", "asyncio")
-"""The loggers of libraries, of which only warnings are written."""
+"""Loggers of libraries whose lines below the level WARNING are suppressed."""
 
 
 @contextmanager
 def log_context(request_id: str | None, job_id: str | None) -> Iterator[None]:
-    """Attach the ids of a request and a job to each line that is logged in the block or in tasks started there."""
+    """Add the ids of a request and a job to all lines that are logged in the block or in tasks started in it."""
     tokens = [(name, name.set(value)) for name, value in ((REQUEST, request_id), (JOB, job_id))]
     try:
         yield
@@ -32,7 +32,7 @@ def log_context(request_id: str | None, job_id: str | None) -> Iterator[None]:
 
 
 def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
-    """Return the configuration dictionary for `logging`: all lines to standard error, in one format."""
+    """Return the configuration for `logging.config.dictConfig`: all lines go to standard error in one format."""
     formatters: dict[str, Any] = {
         "text": {"format": _TEXT},
         "json": {
@@ -56,10 +56,10 @@ def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
 
 
 class Ids(logging.Filter):
-    """A filter that adds the current ids of request and job to log records."""
+    """A logging filter that adds the current request id and job id to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the ids to a record, and return True, since every record is kept."""
+        """Add the ids to a record, and return True, because no record is dropped."""
         values = {"request_id": REQUEST.get(), "job_id": JOB.get()}
         ids = {name: value for name, value in values.items() if value is not None}
         record.__dict__.update(ids)

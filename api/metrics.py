@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, which one server has counted since its start."""
+"""Prometheus metrics that one server has counted since its start."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memplan.api.store.job import ENDED, OPEN
 from memplan.api.store.tables.jobs import JobCounts
 from memplan.solvers.search.result import SolveResult
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they add a second, useless line for each counter
+disable_created_metrics()  # type: ignore[no-untyped-call]  # each counter would get a second, useless line
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 LATE_S = 0.5
-"""The seconds after a deadline within which an answer counts as on time."""
+"""The seconds after a deadline up to which an answer counts as punctual."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _NOW = {
@@ -35,16 +35,16 @@ _NOW = {
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
     "disk_full": "1 while the disk of the database has no room for jobs.",
 }
-"""The gauges of this server, with their descriptions."""
+"""The gauges of this server and their descriptions."""
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
 LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
-"""The result of the cache look-up in this task: `hit` or `miss`."""
+"""Whether this task found its plan in the cache: `hit` or `miss`."""
 
 
 class Metrics(Collector):
-    """Counters, and gauges that are set when they are read; each label has few values, whatever callers send."""
+    """Counters, and gauges that are set when they are read. No label has values that callers choose."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -52,7 +52,7 @@ class Metrics(Collector):
         GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
-        # Each combination of labels is cached, since there are few, and looking one up takes longer than counting.
+        # Each combination of labels is cached: there are few, and creating one takes longer than counting.
         self._requests = cache(counter("memplan_requests", "Requests answered.", ("method", "route", "status")).labels)
         says = "From a request's first byte to its answer's last."
         timed = histogram("memplan_request_seconds", says, ("route",), buckets=_REQUEST_BUCKETS)
@@ -75,12 +75,12 @@ class Metrics(Collector):
         self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
 
     def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request; `route` is the declared path, without the values of its parameters."""
+        """Count an answered request; `route` is the declared path with placeholders for its parameters."""
         self._requests(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds(route).observe(seconds)
 
     def count_solve(self, result: SolveResult, solver: str, place: Place) -> None:
-        """Count a solve by the requested solver, the solver of the plan, and the place where it ran."""
+        """Count a solve by requested solver, by the plan's solver, and by where it ran: on a server or a worker."""
         plan = result.plan
         made_by = (plan.solver or "none").partition(":")[0]
         self._solve_seconds(solver, made_by, place).observe(result.elapsed_s)
@@ -89,28 +89,28 @@ class Metrics(Collector):
             self._gap.observe(plan.gap)
 
     def looked_up(self, result: Lookup) -> None:
-        """Count a look-up of a problem in the cache, and record whether it was a hit."""
+        """Count a problem's look-up in the cache, and remember for this task whether it was a hit."""
         self._lookups(result).inc()
         LOOKUP.set("hit" if result == "hit" else "miss")
 
     def count_refusal(self, reason: str, route: str, about: str) -> None:
-        """Count a refused request by the name of its error, its route, and the field that the error is about."""
+        """Count a refused request by the name of its error, its route, and the field at fault."""
         self._refusals.labels(reason, route, about).inc()
 
     def count_fault(self, question: str, kind: str) -> None:
-        """Count a fault of the program by its question and its identifier."""
+        """Count an internal fault by its question and its id."""
         self._faults.labels(question, kind).inc()
 
     def missed_deadline(self) -> None:
-        """Count an answer after its deadline."""
+        """Count an answer that missed its deadline."""
         self._misses.inc()
 
     def count_lost_worker(self) -> None:
-        """Count a worker that died or was killed during a solve."""
+        """Count a worker process that died or was killed during a search."""
         self._lost.inc()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the counts from the store, which cover all servers."""
+        """Yield the metrics about jobs, which the store counts over all servers."""
         if (stored := self._stored) is None:
             return
         jobs = GaugeMetricFamily("memplan_jobs", "Jobs of all servers that wait or run, by state.", labels=["state"])
@@ -128,7 +128,7 @@ class Metrics(Collector):
             yield GaugeMetricFamily(name, says, value)
 
     def render(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
-        """Return all metrics in the text format of Prometheus; `now` has the gauges by the names of _NOW."""
+        """Return all metrics in the text format of Prometheus; `now` has the gauges' values, by the names in _NOW."""
         self._stored = stored
         for name, count in now.items():
             self._now[name].set(count)

@@ -1,4 +1,4 @@
-"""The options of a plan over HTTP, which add its format."""
+"""Options of a plan over HTTP: those of the search, and the format of the plan."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Options(PlanOptions):
 
 
 NO_OPTIONS = Options.model_construct()
-"""The options of a request that gives none."""
+"""The options of a request that sets none."""

@@ -1,4 +1,4 @@
-"""The readiness of a server, checked by solving and storing, and the warm-up before its first request."""
+"""The readiness of a server, tested by solving and storing, and its warm-up before the first request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
 _KEPT_S, _AGAIN_S = 3.0, 0.5
-"""The seconds for which a positive result, and a negative one, is cached."""
+"""The seconds for which a passed check, and a failed check, is cached."""
 _PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
 Check = Callable[[], Awaitable[bool]]
@@ -30,9 +30,9 @@ _TINY = Problem.model_validate(
 
 
 class Readiness:
-    """The readiness checks of a server, which are repeated once the last result is a few seconds old.
+    """A server's readiness checks; they run again when the last result is a few seconds old.
 
-    `checks` maps a sentence to each check; the sentence says what the server cannot do if the check fails.
+    `checks` maps a sentence to each check. The sentence states what the server cannot do if the check fails.
     """
 
     def __init__(self, checks: Mapping[str, Check], patience_s: float = _PATIENCE_S) -> None:
@@ -42,7 +42,7 @@ class Readiness:
         self._lacks: tuple[str, ...] = ()
 
     async def lacks(self) -> tuple[str, ...]:
-        """Return the sentence of each failed check; simultaneous callers share one round of checks."""
+        """Return the sentences of all failed checks; simultaneous callers share one round of checks."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= (_AGAIN_S if self._lacks else _KEPT_S):
                 lacks = tuple([says for says, holds in self.checks.items() if not await self._run_check(holds)])
@@ -63,7 +63,7 @@ class Readiness:
 
 
 async def solves_a_tiny_problem() -> bool:
-    """True if a tiny problem is solved and proved optimal."""
+    """Return True if a tiny problem is solved and proved optimal within two seconds."""
     return await to_thread.run_sync(_solve_a_tiny_problem, abandon_on_cancel=True)
 
 
@@ -72,17 +72,17 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Import all modules that solving needs, and solve a tiny problem once."""
+    """Import all modules that solving needs, and solve a tiny problem to initialise them."""
     load_solvers()
-    with suppress(MemplanError):  # the server starts anyway, and reports that it is not ready
+    with suppress(MemplanError):  # the server starts anyway, but reports that it is not ready
         _solve_a_tiny_problem()
 
 
 def load_solvers() -> None:
     """Import all modules that solving needs."""
     _ = CORE.handle
-    np.random.default_rng()  # imported by numpy on first use
-    for name in ("json", "memplan.planner.verify.verifier"):  # otherwise imported on first use
+    np.random.default_rng()  # numpy imports this module on first use
+    for name in ("json", "memplan.planner.verify.verifier"):  # otherwise, the first request would import them
         import_module(name)
     for row in SOLVERS:
         if not row.is_isolated and row.is_installed:
@@ -90,7 +90,7 @@ def load_solvers() -> None:
 
 
 def load_all() -> None:
-    """Import all modules that answering needs, except the readers of other systems' files."""
+    """Import all modules that any answer needs, except readers of other systems' files."""
     load_solvers()
     for question in QUESTIONS.values():
         _ = question.options, question.answer

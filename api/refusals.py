@@ -23,7 +23,7 @@ from memplan.planner.errors import MemplanError
 
 
 class RefusalError(MemplanError):
-    """A request is refused, with one sentence that gives the reason."""
+    """A request is refused for the reason that its sentence states."""
 
     status: ClassVar[int]
 
@@ -32,7 +32,7 @@ class RefusalError(MemplanError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP headers of the answer."""
+        """The HTTP headers of the refusal."""
         return {}
 
 
@@ -54,30 +54,30 @@ class ForbiddenError(RefusalError):
 
 
 class GoneError(RefusalError):
-    """A part of the requested object is no longer kept."""
+    """A requested part of an object is no longer kept."""
 
     status = 404
 
 
 class ConflictError(RefusalError):
-    """The request conflicts with the current state of the object that it is about."""
+    """The request conflicts with the current state of its object, such as a running job."""
 
     status = 409
 
 
 class TooSlowError(RefusalError):
-    """The body took too long to arrive; the connection cannot be used any more."""
+    """The body took too long to arrive; the connection cannot be reused."""
 
     status = 408
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The header that closes the connection, since the rest of the body is not read."""
+        """The header that closes the connection, because the rest of the body is never read."""
         return {"Connection": "close"}
 
 
 class _LaterError(RefusalError):
-    """A refusal of a request that may be accepted later."""
+    """A refusal of a request that may be accepted after `retry_after_s` seconds."""
 
     def __init__(self, sentence: str, retry_after_s: float = 1.0, ways: tuple[str, ...] = ()) -> None:
         super().__init__(sentence)
@@ -85,18 +85,18 @@ class _LaterError(RefusalError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The header that says after how many seconds to retry."""
+        """The header that states after how many seconds to retry."""
         return {"Retry-After": str(max(1, ceil(self.retry_after_s)))}
 
 
 class FullError(_LaterError):
-    """All slots are taken and the queue is full or too slow; or a quota of the caller is used up."""
+    """All slots are taken and the queue is full or too slow, or a quota of the caller is used up."""
 
     status = 429
 
 
 class NoTurnError(FullError):
-    """No slot becomes free within the caller's time limit."""
+    """No slot became free within the caller's time limit."""
 
 
 class UnavailableError(_LaterError):

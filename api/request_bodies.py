@@ -1,6 +1,6 @@
-"""Split request bodies into inputs, as JSON or files, options, and the terms of a job.
+"""Split request bodies into inputs (from JSON or files), options, and the terms of a job.
 
-A body is JSON, the file of the first input, or a form of several files.
+A body is a JSON object, the file of the first input, or a form with several files.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from memplan.questions.question.wire import read_object
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
 TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
-"""The media types of problems other than JSON."""
+"""Media types, other than JSON, in which problems can be sent."""
 PLAN = "plan"
 LARGE_BYTES = 2**20
-"""Larger bodies are read by a child process, one at a time, since parsing holds the interpreter lock."""
+"""Bodies of more bytes are parsed by a child process, one at a time, because parsing holds the interpreter lock."""
 _MOST_FIELDS = 64
-"""The most fields of a body, and the most parts of a form; no valid request has more."""
+"""The maximum number of fields of a body, and of parts of a form; no valid request has more."""
 _FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
 _DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
 
@@ -54,7 +54,7 @@ class MediaTypeError(InputError):
 
 @dataclass(frozen=True)
 class SentFile:
-    """The bytes of a sent file, and its name if it has one."""
+    """The bytes of a file in a request, and its name if one was sent."""
 
     data: bytes
     name: str | None = None
@@ -62,7 +62,7 @@ class SentFile:
 
 @dataclass
 class BodyParts:
-    """The parts of a body: inputs from JSON fields, inputs from files, options, and the terms of a job."""
+    """The parts of a request body: inputs as JSON fields, inputs as files, options, and the terms of a job."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     files: dict[str, SentFile] = field(default_factory=dict)
@@ -72,15 +72,15 @@ class BodyParts:
 
 @dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The shape of the request bodies of a question, computed once.
+    """The expected shape of a question's request bodies, computed once.
 
-    question: the question that the bodies are for.
+    question: the question of the request.
     inputs, required: the names of its inputs, and of its required inputs.
-    own: the field names of the first input, which may be a whole body.
-    options: the model of its options.
-    unsaid: the options of a body that gives none.
-    reading: the model of the options for reading files; None without such options.
-    known: the names of all options.
+    own: the field names of the first input's JSON form, which may be the whole body.
+    options: the model of the question's options.
+    unsaid: the options used for a body that has none.
+    reading: the model of the options for reading files; None if the question has no such options.
+    known: the names of all options, including those for reading.
     """
 
     question: Question[Any]
@@ -93,11 +93,11 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """True for an object under an unknown name that is probably the first input."""
+        """Return True if a field with an unknown name holds an object that looks like the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def field_hint(self, name: str, value: object) -> str:
-        """Return the hint for an unknown field: the field that was probably meant; empty if there is none."""
+        """Return a hint for an unknown field, which names the probably intended field; empty without a good guess."""
         if name == "kind" and isinstance(value, str) and (kind := closest_word(value, QUESTIONS)) is not None:
             return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
@@ -109,7 +109,7 @@ class BodyShape:
 
 @cache
 def body_shape(kind: str) -> BodyShape:
-    """Return the shape of the request bodies of a question."""
+    """Return the expected shape of a question's request bodies."""
     question, inputs = QUESTIONS[kind], QUESTIONS[kind].inputs
     options = Options if kind == PLAN else question.options
     reading = next((each.reading for each in inputs if each.reading is not None), None)
@@ -127,13 +127,13 @@ def body_shape(kind: str) -> BodyShape:
 
 
 def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> BodyParts:
-    """Return the parts of a request body; raises InputError."""
+    """Split a request body into its parts by its media type; raises InputError."""
     first = shape.question.inputs[0]
     if media.startswith(FORM):
         return _split_form(shape, media, body)
     if media != JSON:
         if media == CSV and memplan_json.recognises(body):
-            raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
+            raise FormatError(f"body: must be CSV, but looks like JSON: send it with content-type: {JSON}")
         return BodyParts(files={first.name: SentFile(body)})
     if first.from_file is not None and body.lstrip()[:1] == b"[" and _is_foreign(body):
         return BodyParts(files={first.name: SentFile(body)})
@@ -148,9 +148,9 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
         if first.from_file is not None and not rest <= shape.own and _is_foreign(body):
             return BodyParts(files={first.name: SentFile(body)})
         if not {"buffers", PLAN, "problem"}.isdisjoint(rest - shape.own):
-            raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
+            raise InputError(f"{first.name}: must not be a problem with buffers: send it to /v1/{PLAN}")
         if "buffers" in shape.own and not {"graph", "ops"}.isdisjoint(rest):
-            raise InputError(f"{first.name}: must not be a graph of operations: /v1/order and /v1/cascade take one")
+            raise InputError(f"{first.name}: must not be a graph of operations: send it to /v1/order or /v1/cascade")
         parts = _take_options(shape, content, shape.own, terms)
         parts.fields = {first.name: content}
         return parts
@@ -158,20 +158,20 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
     if unknown := [name for name in content if name not in shape.inputs][:MAX_SHOWN]:
         if "buffers" in unknown and "problem" in shape.inputs and "problem" not in content:
             beside = ", ".join(f'"{name}": ...' for name in shape.inputs if name in {"plan", *content})
-            raise InputError(f'buffers: must lie in problem, as {{"problem": {{"buffers": [...]}}, {beside}}}')
+            raise InputError(f'buffers: must be inside problem, as {{"problem": {{"buffers": [...]}}, {beside}}}')
         raise InputError(
             *missing_inputs(shape.question, content),
             *(f"{path_of((name,))}: is not a known field{shape.field_hint(name, content[name])}" for name in unknown),
         )
     for name, value in content.items():
         if isinstance(value, dict) and isinstance(value.get(name), dict):
-            raise InputError(f"{name}.{name}: must not lie in {name}: leave one of the two out")
+            raise InputError(f"{name}.{name}: must not be nested in {name}: leave out one level")
     parts.fields = content
     return parts
 
 
 def _is_foreign(body: bytes) -> bool:
-    """True if the content is a file of another system."""
+    """Return True if a body is a file in the format of another system."""
     with prefix_file_name("body"):
         return detect(body) is not None
 
@@ -179,20 +179,20 @@ def _is_foreign(body: bytes) -> bool:
 def _take_options(
     shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]
 ) -> BodyParts:
-    """Remove the options and terms from the fields of a body, also options next to the inputs, and return them."""
+    """Remove the options and terms from a body's fields and return them; options may be next to the inputs."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
     parts = BodyParts(options=dict(options))
     for name in content.keys() & shape.known - set(kept):
-        check_once(name, parts.options, "options and beside the inputs")
+        check_once(name, parts.options, "options and next to the inputs")
         parts.options[name] = content.pop(name)
     parts.terms = {name: content.pop(name) for name in terms if name in content}
     return parts
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body; raises FormatError, which names the probable kind of another body."""
+    """Return the JSON object in a body; raises FormatError, which says what another body probably is."""
     try:
         return read_object(body)
     except FormatError:
@@ -200,21 +200,21 @@ def _json_object(body: bytes) -> dict[str, Any]:
             raise FormatError("body: must not be empty: send a problem with `curl --json @FILE`") from None
         if _FILE_NAME.fullmatch(body):
             name = body.decode().strip().removeprefix("@")
-            raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None
+            raise FormatError(f"body: must be the content of a file, got its name: write `--json @{name}`") from None
         if minimalloc_csv.recognises(body):
-            raise FormatError(f"body: must be JSON, and looks like CSV: send it with content-type: {CSV}") from None
+            raise FormatError(f"body: must be JSON, but looks like CSV: send it with content-type: {CSV}") from None
         with prefix_file_name("body"):
             if (kind := detect(body)) is not None:
-                rule = f"must be JSON, and looks like a file of {kind}: send it with content-type: {BYTES}"
+                rule = f"must be JSON, but looks like a file of {kind}: send it with content-type: {BYTES}"
                 raise FormatError(rule) from None
         raise
 
 
 def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
-    """Return the parts of a form with a file for each input and a field for options; raises InputError."""
+    """Return the parts of a form, which has a file per input and a field for options; raises InputError."""
     boundary = re.search(r'boundary="?([^";,]+)', media)
     if boundary is None:
-        raise MediaTypeError(f"content-type: must have the boundary of a form, got {excerpt(media)}")
+        raise MediaTypeError(f"content-type: must state the boundary of the form, got {excerpt(media)}")
     parts, inputs = BodyParts(), shape.inputs
     for number, part in enumerate(_form_parts(body, b"\r\n--" + boundary[1].encode())):
         if number >= _MOST_FIELDS:
@@ -234,7 +234,7 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
 
 
 def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
-    """Yield the parts of a body between borders, in order; the first border may begin the body."""
+    """Yield the parts of a body between boundary lines, in order; the first boundary may begin the body."""
     begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
     while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
         yield body[begin:end]
@@ -242,13 +242,13 @@ def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
 
 
 def check_once(name: str, known: Collection[str], where: str) -> None:
-    """Raise OptionError if a name is known already; `where` says where it was given before."""
+    """Raise OptionError if a name was already given; `where` names both places of the request."""
     if name in known:
-        raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
+        raise OptionError(f"{path_of((name,))}: must be given once, got it twice: in {where}")
 
 
 def missing_inputs(question: Question[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
-    """Return a sentence for each required input that is missing."""
+    """Return one sentence for each required input that a request lacks."""
     breaks = [
         add_way(f"{each.name}: is required", word_table("required").get(each.name))
         for each in question.inputs

@@ -1,6 +1,6 @@
-"""Requests of questions: a body with its media type and query, parsed once into inputs and options.
+"""Requests of questions: a body, its media type and a query string, parsed once into inputs and options.
 
-A request is parsed the same way everywhere, so that it can wait in a store and be answered by another machine.
+Every process parses a request in the same way, so that it can wait in a store and be answered by another machine.
 """
 
 from __future__ import annotations
@@ -61,30 +61,30 @@ from memplan.questions.reading import (
 )
 
 PLAN_HASH = "plan_hash"
-"""The field whose hash names the plan to keep, in place of the plan."""
+"""The field that identifies the plan to keep by its hash, in place of the plan itself."""
 TERMS = ("priority", "deadline_s")
-"""The fields of a job's request in addition to its inputs and options."""
+"""The fields that a job's request may have besides its inputs and options."""
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
-"""Limits on what few bytes can expand to: buffers, buffers times pools, and pairs from `bank` entries."""
+"""Limits on what a few bytes can expand to: buffers, buffers times pools, and pairs made by `bank` entries."""
 _LEAST_COUNTED = 5_000
 _FILE_PART = 8
-"""The factor on the body limit for a file that is no table, such as a model."""
+"""How many times larger than the limit for JSON and tables a file of another kind, such as a model, may be."""
 M = TypeVar("M", bound=WireValue)
 _NONE = Extent()
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedRequest:
-    """A parsed request: its extent and options are checked, its inputs not yet validated.
+    """A parsed request, whose extent and options are checked, but whose inputs are not yet validated.
 
     kind: the name of its question.
-    fields: the inputs that came as JSON, by name.
-    files: the inputs that came as files, by name.
+    fields: the inputs sent as JSON, by name.
+    files: the inputs sent as files, by name.
     options: the options of the question.
     reading: the options for reading files and adapting problems; None if the request has none.
-    extent: the counts of its rows, buffers, pools and pairs.
-    terms: the terms of a job, as JSON.
-    is_foreign: True if a file of another system is read, which is done in a child process.
+    extent: the numbers of its rows, buffers, pools and pairs.
+    terms: the terms of a job (its priority and deadline), as JSON.
+    is_foreign: True if an input is a file of another system, which only a child process parses.
     """
 
     kind: str
@@ -98,18 +98,18 @@ class ParsedRequest:
 
     @property
     def question(self) -> Question[Any]:
-        """The question of the request."""
+        """The question that the request asks."""
         return QUESTIONS[self.kind]
 
     def drop_inputs(self) -> ParsedRequest:
-        """Return the request without the values of its inputs, except the hash of a plan to keep."""
+        """Return the request without its inputs' values; only the hash of a plan to keep remains."""
         keep = self.fields.get("keep")
         kept = {PLAN_HASH: keep[PLAN_HASH]} if isinstance(keep, dict) and PLAN_HASH in keep else None
         return replace(self, fields=dict.fromkeys(self.fields) | ({"keep": kept} if kept else {}), files={})
 
     @property
     def is_plain_plan(self) -> bool:
-        """True for a request of one plan for one problem of pools, without other inputs, which the cache may have."""
+        """True for a request of one plan for one problem with pools and no other inputs, which the cache may answer."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -117,7 +117,7 @@ class ParsedRequest:
         return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
-        """Return the reader of the inputs, with the reading options that a given plan records; raises InputError."""
+        """Return the reader of the inputs, with the reading options recorded in a given plan; raises InputError."""
         fields = {} if self.reading is None else dict(self.reading)
         names = set() if self.reading is None else set(self.reading.model_fields_set)
         plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
@@ -131,7 +131,7 @@ class ParsedRequest:
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
     def input_values(self, reader: Reader | None = None) -> InputValues:
-        """Return the inputs, validated by a reader, which also keeps its findings; raises InputError."""
+        """Return the validated inputs; `reader` also collects their warnings. Raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
             return read_question(self.question, self.fields)
 
@@ -148,18 +148,18 @@ class ParsedRequest:
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
-        """Return the value of a field of a body; if reading options are given, it is read like a JSON file."""
+        """Return the value of a JSON field; with reading options, the field is read as if it were a JSON file."""
         is_plain = self.reading is None and reader.plain is None
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
         data = to_json(sent)
-        # Files of other systems are not read here, but in a child process.
+        # Files of other systems are left to a child process, which alone may parse them.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:
-        """Return the written answer to the question, and its status; raises MemplanError.
+        """Return the answer to the question, written as bytes, and its status; raises MemplanError.
 
-        Interim answers that the control notes are written as well.
+        The control's `note` receives interim answers in the same written form.
         """
         question, reader, note = self.question, self.reader(), control.note
         values = self.input_values(reader)
@@ -177,19 +177,19 @@ class ParsedRequest:
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
-    """Return a plan in a format; a plan without placements is always JSON."""
+    """Return a plan written in a format; a plan without placements is always written as JSON."""
     return PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"].write(plan, problem)
 
 
 def head_of(media: str, query: str) -> str:
-    """Return the head of a request: its media type and query, which decide how its body is read."""
+    """Return the head of a request, its media type and query string, which determine how its body is parsed."""
     return f"{media}\t{query}"
 
 
 def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
-    """Parse a question's request, measure its extent, and check its options; raises InputError.
+    """Parse a question's request, check its options, and count its buffers, pools and pairs; raises InputError.
 
-    The inputs are not validated yet. A body may have the fields `terms` in addition to the inputs.
+    The inputs are not validated yet. Besides the inputs, a body may have the fields `terms`.
     """
     shape, (media, _, query) = body_shape(kind), head.rpartition("\t")
     question, parts = shape.question, split_body(shape, media, body, terms)
@@ -219,12 +219,12 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
 
 
 def submissions_of(body: bytes) -> bytes:
-    """Return the entries of `{"submissions": [...]}`, one per line; raises InputError."""
+    """Return the entries of `{"submissions": [...]}` as JSON, one per line; raises InputError."""
     if body.lstrip()[:1] == b"[":
         raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
     content = read_object(body)
     if unknown := [name for name in content if name != "submissions"]:
-        rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"
+        rule = "is not a known field: a batch has lines or a list of submissions; send one problem to /v1/plan"
         raise InputError(*(f"{excerpt(name)}: {rule}" for name in unknown[:10]))
     entries = content.get("submissions")
     if not isinstance(entries, list):
@@ -252,12 +252,12 @@ def check_extent(extent: Extent) -> None:
 
 
 def max_bytes(media: str, settings: Settings) -> int:
-    """Return the size limit of a body in bytes; a file other than a table has the larger limit of models."""
+    """Return the maximum size of a body in bytes, which is larger for model files than for JSON and tables."""
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
 
 def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
-    """Raise OptionError for a time limit above that of the server."""
+    """Raise OptionError if a time limit exceeds the server's maximum."""
     if options.time_limit_s > settings.max_time_limit_s:
         most_s = settings.max_time_limit_s
         raise OptionError(
@@ -268,7 +268,7 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
-    """Return the options of a request, and its reading options or None; raises OptionError."""
+    """Return a request's options, and its reading options if it gives any, else None; raises OptionError."""
     asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
@@ -284,9 +284,9 @@ def _read_options(
 def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """Return the option values in a query; raises OptionError for an option that the body has too.
+    """Return the values of options in a query; raises OptionError for an option that the body has as well.
 
-    If the body has an option, its default in the query is ignored, since generated clients send all defaults.
+    If the body has the option, a default value in the query is ignored, since generated clients send all defaults.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:
@@ -295,7 +295,7 @@ def query_values(
 
 
 def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
-    """Return the options of a model from a body and a query; raises OptionError."""
+    """Return an option model filled from a body and a query; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:
@@ -314,7 +314,7 @@ def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str
 
 
 def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
-    """True if a query gives an option its documented default."""
+    """Return True if a query sets an option to its default value."""
     for model in models:
         if name in model.model_fields:
             try:
@@ -325,6 +325,6 @@ def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str
 
 
 def takes_list(model: type[BaseModel], name: str) -> bool:
-    """True if an option takes a list of texts, so that a query may repeat it."""
+    """Return True if an option is a list of texts, which a query gives by repeating the option."""
     field = model.model_fields.get(name)
     return field is not None and any(getattr(each, "func", None) is tuple_from_list for each in field.metadata)

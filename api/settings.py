@@ -1,4 +1,4 @@
-"""The settings of the service, which are read once from the environment."""
+"""The settings of the service, read once from the environment."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
-"""The least bytes of memory with which a worker can start and solve."""
+"""The minimum memory, in bytes, with which a worker can start and solve a problem."""
 _OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
-"""The prefixes of the variables that Kubernetes sets for a service named memplan."""
+"""The prefixes of environment variables that Kubernetes sets for a service named memplan."""
 
 
 def _database_url(url: str) -> str:
+    """Return a valid database URL; raises PydanticCustomError otherwise."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # The URL may have a password, so the error does not show it.
+    # The URL may contain a password, so the error quotes its scheme only.
     if not url.startswith(_SCHEMES):
         scheme = f'"{url.partition("://")[0]}://..."' if "://" in url else "no ://"
         raise PydanticCustomError("rule", f"must begin with sqlite:// or postgresql://, got {scheme[:20]}")
@@ -37,26 +38,27 @@ def _database_url(url: str) -> str:
         make_url(url)
     except (ArgumentError, ValueError):
         raise PydanticCustomError(
-            "rule", "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, escaped as URLs are"
+            "rule", "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, percent-encoded"
         ) from None
     return url
 
 
 def _secret_key(text: str) -> str:
+    """Return a key that is long enough and printable; raises PydanticCustomError otherwise."""
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
     return text
 
 
 def _users_data_folder() -> Path:
-    """Return the folder of the user's application data."""
+    """Return memplan's folder within the user's application data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
 
 
 class Settings(BaseSettings):
-    """The settings of the service; each is set by MEMPLAN_ and its name in capitals.
+    """The settings of the service; each is set by the environment variable MEMPLAN_ and its name in capitals.
 
-    `docs/operations.md` describes them. None means no limit, or the number that the machine has.
+    `docs/operations.md` describes them. None means no limit, or the number of processors of the machine.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, validate_default=True)
@@ -95,7 +97,7 @@ class Settings(BaseSettings):
 
     @property
     def has_secrets(self) -> bool:
-        """True if a setting is a secret, so that no other process may read this one's memory."""
+        """True if a setting is secret, in which case other processes must not read this one's memory."""
         return any(each is not None for each in (self.admin_key, self.database_url))
 
     @field_validator("data_folder")
@@ -109,14 +111,14 @@ class Settings(BaseSettings):
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that have the prefix of settings but name none, since they are probably misspelt."""
+    """Return environment variables that have the prefix of settings but name none; they are probably misspelt."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
     named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:
-    """Return the settings, from the environment where not given; raises OptionError, which names the variable."""
+    """Return the settings, with those not given read from the environment; an OptionError names the variable."""
     try:
         return Settings(**given)
     except ValidationError as error:

@@ -12,8 +12,8 @@ print(plan.status, plan.peak, plan.placement("conv2").offset)
 assert verify(problem, plan).valid
 ```
 
-Importing memplan loads nothing else, since a public name is imported on its first use. Questions that extensions add,
-and the names they bring, are rows of the table in `memplan.questions`.
+Importing memplan loads no other module: a public name is imported on its first use. An extension that adds a question
+also adds public names; both are listed in the table of questions in `memplan.questions`.
 """
 
 from functools import cache
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     _Answer = TypeVar("_Answer", covariant=True)
 
     class _TypedQuestion(Protocol[_Options, _Answer]):
-        """The type of a question's function: inputs may also be paths or JSON objects, options are given by name."""
+        """The static type of a question's function: inputs may be paths or JSON objects, and options are keywords."""
 
         @overload
         def __call__(self, subject: Any, /, *_: _Options.args, **options: _Options.kwargs) -> _Answer: ...
@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
+        """Give a question's function the type of its options; only type checkers evaluate this."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)
@@ -193,7 +194,7 @@ _NAMES = {
     "memplan.solvers.certificates.certify": ("Certificate", "infeasible_core"),
     "memplan.solvers.search.result": ("Progress",),
 }
-"""For each module, the public names that are imported from it on their first use."""
+"""For each module, the public names that memplan imports from it on their first use."""
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _OTHER_WORDS = {
     "read_problem": "load read open parse load_problem read_csv read_json",
@@ -201,12 +202,12 @@ _OTHER_WORDS = {
     "plan": "optimize pack allocate",
     "memplan.api.client.http.Client": "client",
 }
-"""For public names, the words by which other libraries call the same thing, so that an error can suggest the name."""
+"""For public names, the words that other libraries use for the same function; errors suggest the name for them."""
 
 
 @cache
 def _extension_names() -> dict[str, str]:
-    """Return the public names that questions of other distributions add, each with the name of its question."""
+    """Return the public names added by questions of other distributions, each mapped to the name of its question."""
     from memplan.questions import question_rows
 
     others = [name for name in question_rows() if name not in _MODULES]
@@ -214,8 +215,8 @@ def _extension_names() -> dict[str, str]:
 
 
 def _import_attribute(name: str) -> object:
-    """Return the value of a public name of memplan, imported on its first use (PEP 562); raises AttributeError."""
-    if name in ("torch", "tvm"):  # separate modules, since they import torch and tvm
+    """Import a public name of memplan on its first use (PEP 562) and return its value; raises AttributeError."""
+    if name in ("torch", "tvm"):  # separate modules, so that only they import torch or tvm
         return import_module(f"memplan.{name}")
     if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
@@ -225,7 +226,7 @@ def _import_attribute(name: str) -> object:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
-    if name == "solve":  # other libraries call this function so
+    if name == "solve":  # `solve` is an alias of `plan`: other libraries use this name
         globals()[name] = plan = globals().get("plan") or _import_attribute("plan")
         return plan
     registry = import_module("memplan.questions").QUESTIONS
@@ -236,19 +237,20 @@ def _import_attribute(name: str) -> object:
     if callable(value) and not isinstance(value, type):
         verified = registry[name].require_valid if name in registry else None
         value = import_module("memplan.arguments").check_arguments(value, verified)
-        value.__module__, value.__qualname__ = __name__, name  # pickle finds the function by both
+        value.__module__, value.__qualname__ = __name__, name  # pickle looks the function up by module and name
     globals()[name] = value
-    # Set here, since the model must not depend on its display, and only now, to keep `import memplan` fast.
+    # Plans get their notebook display here: the model must not depend on the display, and `import memplan` must be
+    # fast.
     import_module("memplan.planner.model.plan").show_with(_notebook_html)
     return value
 
 
-if not TYPE_CHECKING:  # else a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that saw `__getattr__` would accept any name
     __getattr__ = _import_attribute
 
 
 def _notebook_html(problem: Any, plan: Any) -> str | None:
-    """Return the HTML that a notebook shows for a plan; None if there is none."""
+    """Return the HTML with which a notebook shows a plan; None if the page extension is missing."""
     from memplan.api.reports.views import view
 
     return view("cell")(problem, plan).decode()

@@ -1,7 +1,7 @@
-"""Wrap the questions as Python functions: check arguments, read files, collect options, and let Ctrl-C end a search.
+"""Turn the questions into Python functions: check arguments, read files, collect options, and let Ctrl-C cancel.
 
-Options are given by name or as one value `options`. An input such as a problem may also be the path of a file or a JSON
-object.
+An option is passed as a keyword or as a field of the argument `options`. An input such as a problem may also be given
+as the path of a file or as a JSON object.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 _PLAIN: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path", Mapping: "dict"}
 _OPTIONS, _CONTROL = _UNSAID = ("options", "control")
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
-"""For each class of input, the call that reads it from a file; errors suggest it."""
+"""For each class of input, the call that reads it from a file; error messages suggest this call."""
 _TAKERS = {"Problem": "plan(problem)", "OperationGraph": "order(graph)", "Plan": "verify(problem, plan)"}
-"""For each class of input, the call that accepts it; errors suggest it where another function got the value."""
+"""For each class of input, a call that accepts it; error messages suggest this call if another function got it."""
 _END_S = 3.0
-"""The seconds that a cancelled call has to end before KeyboardInterrupt is raised."""
+"""The seconds that Ctrl-C waits for a cancelled call to end before it raises KeyboardInterrupt."""
 _WARNED = "never-alive"
-"""The rule whose findings are also Python warnings, since fields are easily forgotten in code."""
+"""The rule whose findings also become Python warnings: Python code easily forgets the lifetimes of a buffer."""
 
 
 def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
-    """Return the function, wrapped so that it raises OptionError for arguments that do not match their annotations.
+    """Wrap a function so that it raises OptionError for an argument that does not match its parameter's annotation.
 
-    The wrapper also collects options given by name, and reads inputs given as paths or JSON objects. If `verified` is
-    given, it checks the answer against the inputs and options.
+    The wrapper also collects options passed as keywords, and reads inputs given as paths or JSON objects. If `verified`
+    is given, the wrapper returns `verified(arguments, options, answer)`, which checks the answer against its inputs.
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
-    model = type(default) if hasattr(default, "model_fields_set") else None  # None for functions that take `**options`
+    model = type(default) if hasattr(default, "model_fields_set") else None  # None if the function accepts `**options`
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
         if callable(named.get("solver")):
-            way = "write MODULE:FUNCTION, as it runs in a process of its own"
-            raise OptionError(f"solver: must be the name of one, got {excerpt(named['solver'])}: {way}")
+            way = "write MODULE:FUNCTION, since a solver runs in a separate process"
+            raise OptionError(f"solver: must be the name of a solver, got {excerpt(named['solver'])}: {way}")
         named = _collect_options(signature, model, named)
         try:
             bound = signature.bind(*given, **named)
@@ -84,14 +84,14 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
     if fields:
         options = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
         call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or as a value of `options`:\n{options}"
-    return call  # type: ignore[return-value]  # it accepts the same arguments
+    return call  # type: ignore[return-value]  # the wrapper accepts the function's arguments
 
 
 def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> Any:
-    """Run the work and return its result; Ctrl-C cancels it and raises KeyboardInterrupt once the work has ended.
+    """Run the work and return its result; Ctrl-C cancels the work and raises KeyboardInterrupt after it has ended.
 
-    Python handles signals only in its main thread, and never during a compiled search. So the work runs in a second
-    thread, unless the caller is not in the main thread or has set a signal handler.
+    Python handles signals only in its main thread, and not during a compiled search. The work therefore runs in a
+    second thread, except if the caller is not in the main thread or has installed a signal handler.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -115,14 +115,14 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control of a call from Python, marked as local: its caller may name their code as the solver."""
+    """Return the control of a call from Python, marked as local, which allows the caller's own function as a solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
 
 
 def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with all options merged into the value `options` of the model; raises OptionError."""
+    """Return the keyword arguments with all options merged into one model under `options`; raises OptionError."""
     options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
     whole = options.get(_OPTIONS)
     if isinstance(whole, Mapping):
@@ -142,7 +142,7 @@ def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[st
 
 
 def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a question's inputs, reading those given as paths or JSON objects; raises InputError."""
+    """Return the input values of a question, after reading paths and JSON objects; raises InputError."""
     from memplan.files import contents, prefix_file_name
     from memplan.questions import QUESTIONS
     from memplan.questions.inputs.values import read_inputs
@@ -161,7 +161,7 @@ def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, An
 
 
 def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
-    """Return the signature that `help()` shows: each option by name with its default; internal defaults are None."""
+    """Return the signature for `help()`: every option as a keyword with its default, internal defaults as None."""
     rows = [
         each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
         if each.name in _UNSAID and each.kind not in _MANY
@@ -178,8 +178,8 @@ def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -
 
 @functools.cache
 def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
-    """Return the classes that each parameter allows; `object` where classes cannot express its annotation."""
-    alike = types.FunctionType(function.__code__, function.__globals__)  # without the return type, not imported yet
+    """Return the classes allowed for each parameter; `object` if classes cannot express the annotation."""
+    alike = types.FunctionType(function.__code__, function.__globals__)  # its return type may not be imported yet
     named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}
     alike.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name in named}
     classes = dict[str, tuple[type, ...]]()
@@ -191,7 +191,7 @@ def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, .
 
 
 def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
-    """Return, for each argument that is an instance of none of its parameter's classes, these classes by its name."""
+    """Return the parameters whose argument has a wrong class, each with its allowed classes."""
     return {
         name: classes
         for name, classes in _allowed_classes(function).items()
@@ -200,7 +200,7 @@ def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str,
 
 
 def _argument_error_text(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
-    """Return the end of an error message for a wrong argument: the rule it breaks, the value, and the remedy."""
+    """Return the part of an error after the argument's name: the rule, the value received, and how to mend it."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
     rule = f"must be {' or '.join(each if each == 'bytes' else _article_phrase(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
@@ -227,12 +227,12 @@ def _argument_error_text(function: Callable[..., Any], name: str, value: object,
 
 
 def _article_phrase(name: str) -> str:
-    """Return a name with its indefinite article: `a string`, `an integer`."""
+    """Return a name after its indefinite article, as in `a string` or `an integer`."""
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return the hint for an unknown argument: the parameter with a similar name, or the field of Problem it names."""
+    """Return a hint for an unknown argument: the parameter with a similar name, or the Problem field of that name."""
     from memplan.planner.model.problem import Problem
 
     if "problem" in signature.parameters and name in (*Problem.model_fields, "capacity"):
@@ -243,7 +243,7 @@ def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str,
 
 
 def _example_call(function: Callable[..., Any]) -> str:
-    """Return an example call of a function, with its required arguments."""
+    """Return an example call of a function that lists the names of its required arguments."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
     return f"{function.__name__}({', '.join(needed)})"

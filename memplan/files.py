@@ -1,4 +1,4 @@
-"""Read and write files of problems and plans; each error begins with the name of the file."""
+"""Read and write problem and plan files; every error message begins with the name of the file."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.reading import Reader, ReadOptions, validate_options
 
 Source = bytes | str | os.PathLike[str]
-"""The bytes of a file, or its path: a str is always a path."""
+"""A file, given as its bytes or its path; a str is always a path."""
 _OF_FILE = r"(`memplan[^`]*) FILE\b"
-"""The pattern of a command that an error suggests, up to the word FILE, which the name of the file replaces."""
+"""The pattern of a suggested command up to the word FILE, which is then replaced by the file's name."""
 WAYS = {
-    errno.EISDIR: "name a file in it",
-    errno.EEXIST: "it is a file, and a folder is written: name another",
+    errno.EISDIR: "name a file in this folder",
+    errno.EEXIST: "the output is a folder, and this path is a file: name another",
     errno.EACCES: "may this user read and write it? Or write elsewhere",
 }
-"""The remedies that an error adds, by the number of the operating system's error."""
+"""For each error number of the operating system, the remedy that the error message suggests."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
@@ -65,7 +65,7 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
 
 
 def reader_with(options: Mapping[str, Any]) -> Reader:
-    """Return a reader with the given fields of `ReadOptions`; raises OptionError."""
+    """Return a reader with the given values of `ReadOptions`; raises OptionError for an unknown or invalid option."""
     return Reader(validate_options(ReadOptions, options)) if options else Reader()
 
 
@@ -100,7 +100,7 @@ def write_problem(
     problem: Problem,
     path: str | os.PathLike[str] | None = None,
     *,
-    format: str | None = None,  # noqa: A002  as the command and the service call it
+    format: str | None = None,  # noqa: A002  the command and the service use this name
 ) -> bytes:
     """Return a problem as a file's bytes; with a path, write the file as well, whole or not at all.
 
@@ -133,7 +133,7 @@ def write_plan(
     problem: Problem,
     path: str | os.PathLike[str] | None = None,
     *,
-    format: str | None = None,  # noqa: A002  as the command and the service call it
+    format: str | None = None,  # noqa: A002  the command and the service use this name
 ) -> bytes:
     """Return a plan of the problem as a file's bytes; with a path, write the file as well, whole or not at all.
 
@@ -164,7 +164,7 @@ def write_plan(
 
 
 def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
-    """Return the name of a file format: the given name, or that of the path's ending; raises OptionError."""
+    """Return the name of the file format: `name` if given, else the format of the path's suffix; raises OptionError."""
     if name is None:
         with prefix_file_name(None if path is None else os.fspath(path)):
             return "json" if path is None else formats.format_of_name(os.fspath(path))
@@ -174,7 +174,7 @@ def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
 
 
 def contents(source: Source) -> tuple[bytes, str | None]:
-    """Return the bytes of a source, and its path, or None for a source given as bytes."""
+    """Return the bytes of a source and its path; the path is None if the source was given as bytes."""
     if isinstance(source, bytes):
         return source, None
     if not isinstance(source, (str, os.PathLike)):
@@ -187,7 +187,7 @@ def contents(source: Source) -> tuple[bytes, str | None]:
 
 
 def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
-    """Write the bytes to the path, if there is one, and return them; after a FileError, the old file is intact."""
+    """Write the bytes to the path, if one is given, and return them; a FileError leaves an existing file unchanged."""
     if path is not None:
         with os_errors_named(os.fspath(path)):
             target = Path(os.path.realpath(path))
@@ -199,7 +199,7 @@ def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
 
 
 def _replace_file(target: Path, data: bytes) -> None:
-    """Write the bytes to a temporary file and rename it, so that the target is complete at any time."""
+    """Write the bytes to a temporary file, then rename it to the target, so that no reader sees a partial file."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -211,26 +211,26 @@ def _replace_file(target: Path, data: bytes) -> None:
         part.replace(target)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and target.parent.is_dir():
-            raise OSError(errno.EPERM, "no file can be made in that folder") from error
+            raise OSError(errno.EPERM, "no file can be created in that folder") from error
         part.unlink(missing_ok=True)
         raise
 
 
 @contextlib.contextmanager
 def os_errors_named(name: str) -> Iterator[None]:
-    """Turn errors of the operating system into FileError, with the name of the file and a remedy."""
+    """Convert errors of the operating system to FileError with the file's name and a remedy."""
     try:
         yield
-    except (OSError, ValueError) as error:  # ValueError: the path has a null character
+    except (OSError, ValueError) as error:  # a path with a null character raises ValueError
         near = _similar_file_hint(name) if isinstance(error, FileNotFoundError) else ""
         near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
-        near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
+        near = ": the link points to itself, name the file" if getattr(error, "errno", 0) == errno.ELOOP else near
         rule = f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}"
         raise FileError(rule, way=None if near else WAYS.get(getattr(error, "errno", 0))) from error
 
 
 def _similar_file_hint(name: str) -> str:
-    """Return a hint for a file that does not exist: one with a similar name in its folder, or a command to get it."""
+    """Return a hint for a missing file: a similar name in its folder, or the command that fetches or writes it."""
     path = Path(name)
     if re.match(r"(https?|ftp|s3|gs)://", name):
         return (
@@ -240,15 +240,15 @@ def _similar_file_hint(name: str) -> str:
         if near := closest_word(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
             return f" (did you mean {path.parent / near}?)"
     if path.parts[:1] == ("examples",) and not Path("examples").exists():
-        return ": `memplan examples` writes those that the documents name"
+        return ": `memplan examples` writes the examples of the documents"
     return f" in {path.parent.resolve()}"
 
 
 @contextlib.contextmanager
 def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None]:
-    """Put the name of the file, if there is one, before the text of errors about its content.
+    """Prefix errors about the content of a file with the file's name, if it has one.
 
-    In the commands that an error suggests, the word FILE becomes `path`, which is the name by default.
+    In commands that an error suggests, `path` (by default the name) replaces the word FILE.
     """
     try:
         yield
@@ -260,7 +260,7 @@ def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None
         if name is None:
             raise
         file = shlex.quote(path or name)
-        # A capacity given beside the file is no fault of the file, so its errors do not name the file.
+        # `capacity` is given outside the file, so an error about it must not name the file.
         raise error.prefix_place(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error

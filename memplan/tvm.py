@@ -1,3 +1,3 @@
-"""memplan for TVM: make one memory plan for all tensors of a Relax function. Imports tvm."""
+"""memplan for TVM: plan the memory of all tensors of a Relax function together. Imports tvm."""
 
 from memplan.extensions.tvm.public import *  # noqa: F403

@@ -1,13 +1,13 @@
-"""Tables that extensions extend: rows of memplan's own extensions and of other installed distributions.
+"""Tables whose rows come from extensions, either part of memplan or of another installed distribution.
 
-`memplan` registers the rows of its extensions (`memplan.extensions.TABLES`). Another distribution adds a row to a table
-by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with `foo =
-"memplan_foo:SYSTEM"`. Until the row is used, memplan imports only the row's module, which should therefore be small.
-The groups have these rows. questions: a `memplan.questions.Row`. systems: a `memplan.planner.systems.System`, with its
+`memplan` registers the rows of its own extensions (`memplan.extensions.TABLES`). Another distribution adds a row to a
+table by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with `foo =
+"memplan_foo:SYSTEM"`. memplan imports the row's module whenever it reads the table, so that module should be small. The
+tables have these rows. questions: a `memplan.questions.Row`. systems: a `memplan.planner.systems.System` with its
 readers, planners and writers. planners: a `memplan.planner.systems.ReferencePlanner`. solvers: a
-`memplan.solvers.portfolio.registry.SolverRow`; it runs only where a caller names it, and its proofs are not trusted.
-kinds: an `OffsetKind`, a field of buffers with the name of the entry point. checkers: the word and the function of
-`memplan.planner.verify.verifier.FIELD_RULES` for the kind of that name.
+`memplan.solvers.portfolio.registry.SolverRow`, which runs only if a caller names it, and whose proofs are not trusted.
+kinds: an `OffsetKind`, which becomes a field of buffers with the entry point's name. checkers: the word and function in
+`memplan.planner.verify.verifier.FIELD_RULES` for the kind of the same name.
 """
 
 import os
@@ -21,14 +21,14 @@ from warnings import warn
 
 _PREFIX = "memplan."
 _own: dict[str, Callable[[], Mapping[str, Any]]] = {}
-"""By table, the function that returns the rows of memplan's own extensions."""
+"""For each table, the function that returns the rows of memplan's own extensions."""
 
 
 class OffsetKind(NamedTuple):
-    """A constraint kind on single offsets: the type of its field, and the offsets that each value allows.
+    """A constraint kind on single offsets: the type of its field, and the offsets that each value of it allows.
 
-    `offsets` is as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and of its
-    checker must import nothing of `memplan.planner.model` at their top, as that package imports the kinds.
+    `offsets` works as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and its
+    checker must not import `memplan.planner.model` at their top, because that package imports the kinds.
     """
 
     type: Any
@@ -36,21 +36,21 @@ class OffsetKind(NamedTuple):
 
 
 def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
-    """Register, for each table, the function that returns the rows of memplan's own extensions."""
+    """Register, per table, the function that returns the rows of memplan's own extensions."""
     _own.update(tables)
 
 
 def import_object(where: str) -> Any:
-    """Import the object named by `module:name` and return it."""
+    """Import the object that `module:name` denotes, and return it."""
     module, name = where.split(":")
     return getattr(import_module(module), name)
 
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that extensions add to a table, by name; memplan's own take precedence over equal names.
+    """Return the rows that extensions add to a table, by name; memplan's own rows win over others of equal name.
 
-    A row of another distribution that cannot be imported is left out with a warning.
+    If a row of another distribution cannot be imported, it is left out with a warning.
     """
     rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
     for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):
@@ -58,7 +58,7 @@ def extensions(table: str) -> Mapping[str, Any]:
             continue
         try:
             rows[name] = import_object(where)
-        except Exception as error:  # noqa: BLE001 - code of others
+        except Exception as error:  # noqa: BLE001 - third-party code
             reason = f"{type(error).__name__}: {error}"
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
     for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
@@ -69,9 +69,10 @@ def extensions(table: str) -> Mapping[str, Any]:
 
 @cache
 def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
-    """Return the entry points for memplan, by group: (name, `module:attribute`, distribution with its version).
+    """Return memplan's entry points by group, each as (name, `module:attribute`, distribution and version).
 
-    The files are read directly: `importlib.metadata` parses all distributions, which takes longer than most plans.
+    The files are read directly, because `importlib.metadata` parses all distributions, which takes longer than most
+    plans.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for whose, text in _entry_point_files():
@@ -86,18 +87,18 @@ def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
 
 
 def _entry_point_files() -> Iterator[tuple[str, str]]:
-    """Yield (name and version, text of entry_points.txt) of each distribution that has entry points for memplan.
+    """Yield (name and version, text of entry_points.txt) for each distribution with entry points for memplan.
 
-    Of two distributions with one name, the first on the path of imports counts.
+    Of several distributions with one name, only the first on the import path counts.
     """
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):  # so that readers are tried in a fixed order
+            for entry in sorted(entries, key=lambda entry: entry.name):  # sorted, so readers are tried in a fixed order
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue
-                with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb", 0) as file:  # noqa: PTH123 - in half
+                with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb", 0) as file:  # noqa: PTH123 - fast
                     data = file.read()
                     name, _, version = stem.partition("-")
                     if f"[{_PREFIX}".encode() in data and name not in seen:

@@ -1,7 +1,7 @@
 """The table of other systems: readers of their files, their planners, and writers of their formats.
 
-A system is registered by one row: a module with `SYSTEM`, which names further modules as `module:function`. These are
-imported when they are used. `python -m lab.manual` makes the table of docs/reference.md from the rows.
+A system is registered by one row: a module with `SYSTEM`, which names further modules as `module:function`. These
+modules are imported on first use. `python -m lab.manual` generates the table in docs/reference.md from the rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,21 +16,21 @@ from memplan.planner.extensions import extensions, import_object
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.planner.foreign.c.system",
 }
-"""From a system's name to the module with its row; files are recognised in this order."""
+"""The module with the row of each system, by the system's name; files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
-"""The features that a planner may ignore, as they cause no separate rule; the verifier finds violations."""
+"""The features that a planner may ignore, because they add no rule of their own; the verifier finds violations."""
 
 
 class FileReader(NamedTuple):
-    """A format of files.
+    """A file format of another system, and its reader.
 
-    name: the name of the format. recognises: a function that returns True for bytes that begin as files of this format
-    alone do. where: the module with `read(data, options)`, and with `symbols(data)` if the reader has symbols.
-    suffixes: the endings of the files' names. package: another project's package that parses the format; its import
-    takes time. has_symbols: True if sizes are computed from dimensions that are symbols. options: the options for
-    reading that this format has, but not every format. planner: the runtime's planner, for files that contain no plan.
-    program: `module:function` that reads the operations of a file, if `read` gives its lifetimes only. of: for a format
-    of plans, the format of the model that the plan needs, for `read_of(model, data, options)`.
+    name: the name of the format. recognises: a function that returns True only for bytes that start like a file of this
+    format. where: the module with `read(data, options)`, and with `symbols(data)` if the reader has symbols. suffixes:
+    the suffixes of file names. package: a third-party package that parses the format and is slow to import.
+    has_symbols: True if sizes are computed from symbolic dimensions. options: the reading options of this format that
+    not all formats have. planner: the runtime's own planner, for files without a plan. program: `module:function` that
+    reads a file's operations, if `read` returns lifetimes only. of: for a format of plans, the format of the model that
+    the plan requires, read by `read_of(model, data, options)`.
     """
 
     name: str
@@ -47,12 +47,13 @@ class FileReader(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferencePlanner:
-    """Another system's planner.
+    """Another system's planner, reimplemented for comparison.
 
-    name: the name for `--solver`, which begins with `reference:`. summary: its method, in some words. source: the
+    name: its name for `--solver`, which begins with `reference:`. summary: its method in a few words. source: the
     repository, version, file and function that it reproduces. where: `module:function`, a
-    `memplan.solvers.reference.tensors.Planner`. can: the features of problems that it can express, in the words of
-    `memplan.solvers.portfolio.registry`; others are refused. other_names: what others call it, with spaces between.
+    `memplan.solvers.reference.tensors.Planner`. can: the features of problems that it supports, in the terms of
+    `memplan.solvers.portfolio.registry`; problems with other features are refused. other_names: further names of it,
+    separated by spaces.
     """
 
     name: str
@@ -63,21 +64,21 @@ class ReferencePlanner:
     other_names: str = ""
 
     def load(self) -> Any:
-        """Return the planner's function, imported on this call."""
+        """Import and return the planner's function."""
         return import_object(self.where)
 
 
 class System(NamedTuple):
     """A system: the files that it reads and writes, and its planners.
 
-    name: the name in `SYSTEMS`. title: its name for people. files: the files that are read, in words. readers: the
-    formats of these files. planners: its planners, reimplemented. writers: from a target of `memplan convert` to the
-    function that writes a verified layout for it. other_targets: from a target to what others call it, with spaces
-    between. reorders: the function that writes a model with its operations in another order. rewrites: the function
-    that returns a model that can be written in parts, as cascades are, a
-    `memplan.extensions.cascade.writing.ModelInParts`. arena: the module with the rules of its runtime's arena, a
-    `memplan.planner.foreign.arena.ArenaRules`. deploys: the function that brings a model into the form with the
-    smallest arena: `(file, options, running)` of `memplan.extensions.files.convert` to its `Converted`.
+    name: its name in `SYSTEMS`. title: its name for people. files: the files that are read, in words. readers: the
+    formats of these files. planners: its planners, reimplemented. writers: for each target of `memplan convert`, the
+    function that writes a verified layout. other_targets: for each target, further names of it, separated by spaces.
+    reorders: the function that writes a model with its operations in a new order. rewrites: the function that returns a
+    model that can be written in parts, as cascades are: a `memplan.extensions.cascade.writing.ModelInParts`. arena: the
+    module with the rules of its runtime's arena: a `memplan.planner.foreign.arena.ArenaRules`. deploys: the function
+    `(file, options, running)` of `memplan.extensions.files.convert` that returns a model `Converted` to the form with
+    the smallest arena.
     """
 
     name: str
@@ -95,23 +96,23 @@ class System(NamedTuple):
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Return the rows of all systems in order; systems of extensions come last."""
+    """Return the rows of all systems in order; those of extensions come last."""
     return (*(import_module(where).SYSTEM for where in SYSTEMS.values()), *extensions("systems").values())
 
 
 @cache
 def file_readers() -> dict[str, FileReader]:
-    """Return the formats of other systems' files by name, in the order in which files are recognised."""
+    """Return the readers of other systems' files by format name, in the order in which files are recognised."""
     return {row.name: row for each in systems() for row in each.readers}
 
 
 @cache
 def reference_planners() -> dict[str, ReferencePlanner]:
-    """Return the planners of all systems by name, and those added by extensions."""
+    """Return the planners of all systems, and those that extensions add, by name."""
     planners = [planner for each in systems() for planner in each.planners]
     return {planner.name: planner for planner in (*planners, *extensions("planners").values())}
 
 
 def system_of(reader: str | None) -> System | None:
-    """Return the system whose files have the format `reader`, or None."""
+    """Return the system whose files have the format `reader`; None if there is none."""
     return next((each for each in systems() if any(row.name == reader for row in each.readers)), None)

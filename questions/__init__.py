@@ -1,4 +1,4 @@
-"""The questions that memplan answers, each defined once for Python, the command, HTTP, jobs and clients."""
+"""The questions of memplan: each is defined once and serves Python, the command, HTTP, jobs and clients."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -43,7 +43,7 @@ class Command(NamedTuple):
 
 
 class _ImportedFunction:
-    """A table row for one function, which is imported on first use; `where` is `module:function`."""
+    """A table row with one function, imported on first use from `where`, which is `module:function`."""
 
     __slots__ = ("where",)
 
@@ -63,11 +63,11 @@ class Cluster(_ImportedFunction):
 
 
 class Search(_ImportedFunction):
-    """A search that an extension adds; the base calls its function by its name in the table `searches`."""
+    """A search that an extension adds; the base calls it by its name in the table `searches`."""
 
 
 class View(_ImportedFunction):
-    """A view: a function of an extension that shows answers as a page."""
+    """A view: an extension's function that renders an answer as a page."""
 
 
 def _plan() -> "Question[Any]":
@@ -159,28 +159,28 @@ _OWN: Mapping[str, Row] = {
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
 }
-"""The rows of the questions about buffers and pools, by name."""
+"""The table rows of the questions about buffers and pools, by question name."""
 
 
 @cache
 def question_rows() -> Mapping[str, Row]:
-    """Return the rows of all questions by name: those about buffers and pools, then those of extensions."""
+    """Return the table rows of all questions by name: questions about buffers and pools, then those of extensions."""
     return {**_OWN, **extensions("questions")}
 
 
 def search(name: str) -> Any:
-    """Return the function of a search that an extension adds, by the name of the search."""
+    """Return the search function that an extension registered under the given name."""
     return extensions("searches")[name].load()
 
 
 @cache
 def former_names() -> Mapping[str, str]:
-    """Return, for each former name of a question, the command that answers it now."""
+    """Return, for each former name of a question, the command that replaces it."""
     return {former: words for row in question_rows().values() for former, words in row.former.items()}
 
 
 class _Questions(Mapping[str, "Question[Any]"]):
-    """The questions by name, as a mapping that imports each question on its first use."""
+    """All questions by name, as a mapping that imports a question when it is first looked up."""
 
     def __getitem__(self, name: str) -> "Question[Any]":
         return question_rows()[name].load()

@@ -38,7 +38,7 @@ LIFTED: Question[Any] = Question(false_peak_answer, inputs=(PROBLEM,), lines=lam
 
 
 def test_a_new_question_refuses_to_answer_with_an_invalid_plan() -> None:
-    with pytest.raises(InvalidPlanError, match="false_peak_answer: plan: is not one of this problem: peak: must be 8"):
+    with pytest.raises(InvalidPlanError, match="plan: is not valid for this problem: peak: must be 8"):
         LIFTED.answer_verified({"problem": TWO}, SearchOptions(), Control())
 
 

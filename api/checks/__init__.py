@@ -1,1 +1,1 @@
-"""Checks for build systems: the memory use of a plan against budgets and a baseline, and reports of the checks."""
+"""Checks for build systems: compare a plan's memory use with budgets and with a baseline, and report the result."""

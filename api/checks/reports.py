@@ -1,4 +1,4 @@
-"""Reports of checks as Markdown, SARIF, JUnit or JSON, chosen by the suffix of the report's file."""
+"""Write reports of checks as Markdown, SARIF, JUnit or JSON; the suffix of the report's file selects the format."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ _MOST_CAUSES = 20
 
 
 def markdown(*checks: Check) -> bytes:
-    """Return a Markdown report: for each check a verdict, a table of pools, and causes for each pool that grew."""
+    """Return a Markdown report.
+
+    Each check gets a verdict, a table of pools, and a table of causes per pool that grew.
+    """
     return "\n".join(map(_check_section, checks)).encode()
 
 
 def _check_section(check: Check) -> str:
+    """Return the Markdown section of a check: its verdict, its failures, and the tables of its pools."""
     verdict = "within limits" if check.passed else "**not within limits**"
-    parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
-    parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
+    parts = [f"## Memory of {_escape_markdown(check.subject)}: {verdict}\n"]
+    parts += [f"- {_escape_markdown(failure.message)}\n" for failure in check.failures]
     if check.pools:
         parts.append("\n" + _pool_table(check.pools))
     for pool in check.pools:
@@ -50,22 +54,29 @@ def _pool_table(pools: Iterable[CheckedPool]) -> str:
         is_wrong = pool.over_budget or pool.is_beyond_tolerance
         counts = (pool.used, pool.budget, pool.before)
         rows.append(
-            [_text(pool.name), *map(_bytes, counts), change, _bytes(pool.lower_bound), "✗" if is_wrong else "✓"]
+            [
+                _escape_markdown(pool.name),
+                *map(_bytes_text, counts),
+                change,
+                _bytes_text(pool.lower_bound),
+                "✗" if is_wrong else "✓",
+            ]
         )
     return _markdown_table(rows)
 
 
 def _cause_table(pool: CheckedPool) -> str:
+    """Return a table of the buffers that made a pool's peak grow, below a sentence on its live bytes."""
     causes, live = pool.causes or (), pool.live_set
     when = "" if live.time is None else f" at {live.time}"
     rows = [["buffer", "bytes more", "why", "size before", "size now"]]
     for cause in causes[:_MOST_CAUSES]:
         why = cause.kind.replace("-", " ")
         sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
-        rows.append([_text(excerpt(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
+        rows.append([_escape_markdown(excerpt(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
     n_left = len(causes) - _MOST_CAUSES
     more = f"\nand {n_left:,} others.\n" if n_left > 0 else ""
-    alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
+    alive = f"{live.bytes:,} bytes are alive at the peak of {_escape_markdown(pool.name)}{when}"
     return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_markdown_table(rows)}{more}"
 
 
@@ -74,13 +85,14 @@ def _markdown_table(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
 
-def _bytes(count: int | None) -> str:
+def _bytes_text(count: int | None) -> str:
+    """Return a number of bytes, also with a unit from 1 KiB on; empty for None."""
     if count is None:
         return ""
     return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"
 
 
-def _text(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Return a text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
@@ -90,7 +102,7 @@ _MOST_RELATED = 20
 
 
 def sarif(*checks: Check) -> bytes:
-    """Return a SARIF log with a run for each check: a result for each broken rule, and the causes of growth."""
+    """Return a SARIF log with one run per check. Broken rules are results; causes of growth are related locations."""
     return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_sarif_run, checks))}, indent=2) + b"\n"
 
 
@@ -101,7 +113,7 @@ def _sarif_run(check: Check) -> dict[str, Any]:
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Code hosts keep runs with different ids apart, so that a build can check several problems.
+        # Each run has a distinct id, so that code hosts keep the results of several checked problems apart.
         "automationDetails": {"id": f"memplan/{check.subject}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
@@ -111,12 +123,13 @@ def _sarif_run(check: Check) -> dict[str, Any]:
 
 
 def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:
+    """Return the SARIF result for a failed check, with the buffers that made the pool grow."""
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": _subject_uri(check.subject)}, "region": {"startLine": 1}}
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # A fingerprint does not depend on bytes, so that the same pool and rule are one result over several runs.
+    # The fingerprint contains no byte counts: a repeated failure of a pool is tracked as one result across runs.
     mark = sha256(f"{check.subject}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,
@@ -140,7 +153,7 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
 
 
 def _subject_uri(subject: str) -> str:
-    """Return the URI of the checked file: relative for a relative path, else `file://`."""
+    """Return the URI of the checked file: relative for a relative path, and a `file://` URI for an absolute one."""
     path = Path(subject)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
@@ -149,7 +162,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(*checks: Check) -> bytes:
-    """Return a JUnit report with a test suite for each check, and a failure for each broken rule."""
+    """Return a JUnit report with one test suite per check and one failed test case per broken rule."""
     root = ET.Element("testsuites", {"name": "memplan"})
     suites = [_add_suite(root, check) for check in checks]
     for name in ("tests", "failures", "errors", "skipped"):
@@ -175,7 +188,7 @@ def _add_suite(root: ET.Element, check: Check) -> ET.Element:
 
 
 def _test_cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
-    """Yield the test cases of a check: name, rule, and failure or None."""
+    """Yield each test case of a check as (name, rule, failure); the failure is None if the check passes."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)
     yield "there is a plan", "no-plan", nothing
@@ -187,7 +200,7 @@ def _test_cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
 
 
 def _xml_text(text: str) -> str:
-    """Return a text in which characters that XML cannot represent are replaced."""
+    """Return a text with U+FFFD in place of each character that XML cannot represent."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -200,7 +213,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
 
 
 def report_of_many(checks: Sequence[Check], ending: str) -> bytes:
-    """Return the report of the checks of a folder; as JSON, it has `checks` and whether all of them passed."""
+    """Return one report for all checks of a folder; its JSON form has `checks` and `passed`, true if all passed."""
     if ending == ".json":
         return to_json({"passed": all(check.passed for check in checks), "checks": checks}) + b"\n"
     return REPORTS[ending](*checks)

@@ -1,4 +1,4 @@
-"""Complete suggested commands with the files and flags of the current command line, so that they run as printed."""
+"""Add the files and flags of the current command line to suggested commands, so that they run as printed."""
 
 import re
 import shlex
@@ -17,17 +17,18 @@ from memplan.questions.question import Question
 Keep = Callable[["CommandLine", Any], None]
 """A function that receives a command line and its answer."""
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
-"""The pattern of a suggested command without files, which are added from the current command line."""
+"""The pattern of a suggested command whose files are left out; the current command line provides them."""
 
 
 class QuestionCommand(SectionedCommand):
     """The command of a question.
 
-    answer: runs a command line, and returns the exit status.
-    formats: the names of the forms in which the answer can be written to standard output.
-    forms: the suffixes of output files with the answer in another form than JSON.
-    beside: the suffixes of extra output files, such as a page; writing them gets a share of the time.
-    needs_plans: the suffixes of output files that need plans, which the answer of a service does not have.
+    answer: the function that runs a command line and returns the exit status.
+    formats: the names of the formats in which the answer can be printed to standard output.
+    forms: the suffixes of output files that hold the answer in another format than JSON.
+    beside: the suffixes of extra output files, such as a page. A share of the time limit is reserved for writing them.
+    needs_plans: the suffixes of output files that show plans. With `--server` they are refused, as its answers lack
+    plans.
     """
 
     def __init__(
@@ -46,10 +47,10 @@ class QuestionCommand(SectionedCommand):
 
 
 class CommandLine(NamedTuple):
-    """The current command line: its command, and the values of the command's parameters by name.
+    """The current command line: its command, and the value of each parameter by name.
 
-    If some values were recorded in a plan with the hash `plan_hash`, `plain` has the values without them. If `keep` is
-    given, it receives the answer.
+    `plain`: the values before a plan's reading options were restored; None if none were. `plan_hash`: the problem hash
+    of that plan. `keep`: a function that receives the answer in place of writing it.
     """
 
     command: QuestionCommand
@@ -60,43 +61,44 @@ class CommandLine(NamedTuple):
 
     @property
     def question(self) -> Question[Any]:
-        """The question that the command answers."""
+        """The question that the command answers, such as `plan`."""
         return self.command.question
 
     @property
     def file(self) -> str:
-        """The path of the file of the question's first input."""
+        """The path of the file that holds the question's first input."""
         return str(self.given[self.question.inputs[0].name])
 
     def complete(self, text: str) -> str:
-        """Return a text in which suggested commands are completed with the given files and their reading flags."""
+        """Return a text with the current files and reading flags added to each command that it suggests."""
         return re.sub(_ADVISED, self._completed_command, text)
 
     def completed_error(self, error: InputError) -> InputError:
-        """Return an error whose sentences suggest complete commands."""
+        """Return a copy of an error in which every suggested command has its files and flags."""
         return type(error)(*(add_way(self.complete(rule), way) for rule, way in error.rules_with_ways(flag_text)))
 
     def set_files(self, files: Mapping[str, str | None]) -> str:
-        """Return the current command line with other files, as text in backticks."""
+        """Return the current command line with the paths of some inputs replaced, quoted in backticks."""
         words = self._command_words(self.command.params, {**self.given, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the quoted command-line words for the named parameters of the command."""
+        """Yield the shell-quoted words that set the named parameters on the current command line."""
         yield from map(
             shlex.quote, self._command_words([each for each in self.command.params if each.name in names], self.given)
         )
 
     def _completed_command(self, found: re.Match[str]) -> str:
+        """Return a suggested command with the current files and flags, or unchanged if it needs other files."""
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # The word PLAN becomes the plan's file on this command line, or the file that contains the plan.
+        # PLAN stands for the plan's file on this command line, or for the input file that contains a plan.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # the suggestion makes a new plan
+        if "--output" in more:  # a suggested command with --output makes a new plan, so no old plan is kept
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.question:
@@ -118,7 +120,7 @@ class CommandLine(NamedTuple):
 
 
 def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield the command-line words for the value of a parameter."""
+    """Yield the command-line words that set a parameter to a value: its flag, if it has one, and its value."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]
@@ -127,5 +129,5 @@ def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
 
 
 def flags_for(parameter: click.Parameter) -> set[str]:
-    """Return all spellings of a flag; the empty set for an argument."""
+    """Return all spellings of an option's flag; an argument has none, so the result is empty."""
     return {*parameter.opts, *parameter.secondary_opts} if isinstance(parameter, click.Option) else set()

@@ -1,4 +1,4 @@
-"""The steps of answering a command line: read its files, answer its question, and write the answer."""
+"""The steps that answer a command line: read its files, answer its question, and write the answer."""
 
 import sys
 import threading
@@ -32,32 +32,32 @@ from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
 Writers = Mapping[str, Callable[[str], bytes | None]]
-"""By suffix, the function that returns the bytes for a path, or None if it wrote the file or explained why not."""
+"""Writers by suffix. Each takes a path and returns the file's bytes, or None if it needs no further writing."""
 _NONE: Writers = {}
 _FOR_FILES = 0.1
-"""The share of the time limit for extra files; a page of 30,000 operations takes 0.5 s."""
+"""The share of the time limit reserved for extra files. A page of 30,000 operations takes 0.5 s."""
 _GRACE_S = 0.25
 _WRITING_S = 0.2
-"""The seconds after the time limit in which a first answer may still be found, and for writing its files."""
+"""Seconds allowed after the time limit: for a first answer to arrive, and for writing its extra files."""
 
 
 @dataclass(eq=False, repr=False)
 class Call:
-    """The state of a running command.
+    """The state of one command while it runs.
 
-    line: the command line.
+    line: the command line that is answered.
     flags: the values of the command's parameters, by name.
-    files: the paths of the inputs' files, by input.
-    reader, values, options: the reader of the files, the values of the inputs, and the options.
-    due: the deadline of the answer, which leaves time to write the files.
+    files: the path of each input's file, by the name of the input; None without a file.
+    reader, values, options: the reader of the files, the values of the inputs, and the question's options.
+    due: the deadline of the search, early enough to leave time for writing the files.
     selection: the fields of the answer's JSON that are written to standard output; None for all.
-    opens: True if a page of the answer is to be opened in a browser.
-    limit_s, left_s: the given time limit, and a function that returns the seconds left.
+    opens: True if a page of the answer opens in a browser.
+    limit_s, left_s: the time limit in seconds if one was given, and a function that returns the seconds left.
     cancelled: an event that Ctrl-C sets.
-    noted: the interim answers.
-    drawn: the line of a terminal that shows progress, or None.
-    exit_status: the exit status of writing the files.
-    said: sentences for people that are printed at the end: written files, and hints.
+    noted: the interim answers, oldest first.
+    drawn: the progress line of the terminal; None while no progress is drawn.
+    exit_status: the exit status for a fault in writing files; it applies if the answer itself is a success.
+    said: sentences for people that are printed at the end, such as hints.
     """
 
     line: CommandLine
@@ -79,11 +79,11 @@ class Call:
 
     @property
     def outputs(self) -> Sequence[str]:
-        """The output files of -o, if the command takes several; else none."""
+        """The paths of the output files given by -o; empty for a command that has no such list."""
         return self.flags.get("outputs") or ()
 
     def say(self, *texts: str) -> None:
-        """Print texts on standard error, with suggested commands completed."""
+        """Print messages to standard error; the commands that they suggest get the current files and flags."""
         for text in texts:
             say(f"memplan: {self.line.complete(text)}")
 
@@ -94,9 +94,9 @@ class Call:
         more_s: float = 0.0,
         noted: Sequence[Result] = (),
     ) -> Result:
-        """Run work within the time limit; shortly after it, abandon the work and return the last interim answer.
+        """Run a function within the time limit. Shortly after the limit, abandon it and return the last interim answer.
 
-        Raises OptionError if there is no interim answer.
+        Raises OptionError if there is no interim answer yet.
         """
         draw = None if self.drawn is None else self.drawn.draw
         try:
@@ -107,24 +107,24 @@ class Call:
             raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
     def writing(self, work: Callable[[], Result]) -> Result:
-        """Run a function that writes extra files, in the remaining time; raises OptionError if that is too short."""
-        return self.run_in_time(work, "what is written with the answer", _WRITING_S)
+        """Run a function that writes extra files within the remaining time; raises OptionError if it takes longer."""
+        return self.run_in_time(work, "the extra files", _WRITING_S)
 
     def change(self, **options: Any) -> None:
-        """Replace some options of the question, as the command's output files require."""
+        """Replace options of the question that the command's output files depend on."""
         self.options = self.options.model_copy(update=options)
 
     def title(self, name: str | None = None) -> str:
-        """Return the title of a page: the name of its subject, or of the first file."""
+        """Return the title of a page: the given name, else the file name of the first input."""
         return name or Path(next(iter(self.files.values())) or "").name
 
     def has_output(self, *suffixes: str) -> bool:
-        """True if -o names a file with one of the suffixes."""
+        """Return True if an output file given by -o has one of the suffixes."""
         return any(suffix_of(path) in suffixes for path in self.outputs)
 
 
 def begin(line: CommandLine) -> Call:
-    """Start a command: read its flags, refuse unwritable files, and start the time limit; raises InputError."""
+    """Read a command's flags, refuse output files that cannot be written, and start the clock; raises InputError."""
     question, arguments, formats = line.question, line.given, line.command.formats
     is_beside = refuse_files(line)
     selection, display = None, arguments["display"]
@@ -132,17 +132,17 @@ def begin(line: CommandLine) -> Call:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
         selection = Selection.from_names(question.answer, [display], formats)
-        arguments = {**arguments, "display": "json"}  # also at a terminal
+        arguments = {**arguments, "display": "json"}  # selected fields are JSON even at a terminal
     inputs = {each.name for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
     options = options_given(question.options, said)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
-    # Importers are imported before the time limit starts, since that does not depend on the files.
+    # Importers are loaded before the clock starts, because their load time does not depend on the user's files.
     for path in filter(None, paths.values()):
         reader.load(path)
-    # Reading the files is part of the time limit, unless the search counts its work.
+    # Reading the files counts toward a time limit, but not toward a limit on counted work.
     call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
@@ -152,23 +152,23 @@ def begin(line: CommandLine) -> Call:
 
 
 def read(line: CommandLine) -> Call:
-    """Start a command, and read its files within the time limit; raises InputError."""
+    """Start a command and read its input files within the time limit; raises InputError."""
     call = begin(line)
     call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
 
 
 def ask(call: Call) -> Any:
-    """Return the answer to the question of a running command; raises MemplanError."""
+    """Return the answer to the question of a started command; raises MemplanError."""
     with call_control(call) as control:
         return answer_call(call, control)
 
 
 @contextmanager
 def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
-    """Print the reader's warnings, and yield the control for the following work, which Ctrl-C cancels.
+    """Print the reader's warnings, and yield the search's control, whose event Ctrl-C sets.
 
-    If `draws`, progress is a single line of a terminal that is redrawn; else a line for each event.
+    With `draws`, progress is one terminal line that is redrawn in place; without it, each event prints a line.
     """
     is_quiet = call.flags["quiet"]
     if call.reader.warnings and not is_quiet:
@@ -190,9 +190,9 @@ def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
 
 
 def answer_call(call: Call, control: Control) -> Any:
-    """Return the answer, computed here or by the named service; raises MemplanError.
+    """Return the answer, computed locally or by the service given as `--server`; raises MemplanError.
 
-    Work that does not check the clock is abandoned soon after the time limit, and its last interim answer is returned.
+    Work that overruns the time limit without checking the clock is abandoned; its last interim answer is returned.
     """
     question, server = call.line.question, call.flags["server"]
 
@@ -201,7 +201,7 @@ def answer_call(call: Call, control: Control) -> Any:
             from memplan.api.cli.remote import ask
 
             return ask(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
-        # The question reads this file itself, so errors get the name of the file here.
+        # The question itself reads this foreign file, so the file's name is added to errors here.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answer_verified(call.values, call.options, control)
@@ -212,10 +212,10 @@ def answer_call(call: Call, control: Control) -> Any:
 def show(
     call: Call, answer: Any, forms: Writers = _NONE, *, is_written: bool = False, says_lines: bool = False
 ) -> None:
-    """Write an answer to the output files, by their suffixes, and to standard output as a table or JSON.
+    """Write an answer to the output files in the formats of their suffixes, and to standard output as a table or JSON.
 
-    If the command `is_written` by itself, only selected fields are written. If `says_lines`, the lines for people are
-    written to standard error when standard output has JSON.
+    With `is_written`, the command has written the answer already, and only selected fields are printed. With
+    `says_lines`, the table's lines appear on standard error whenever standard output gets JSON.
     """
     question, line = call.line.question, call.line
     if line.keep is not None:
@@ -238,7 +238,7 @@ def show(
 
 
 def write_beside(call: Call, writers: Writers) -> None:
-    """Write the extra files of an answer in the remaining time; raises OptionError if that is too short."""
+    """Write the extra files of an answer within the remaining time; raises OptionError if it takes longer."""
 
     def work() -> None:
         for path in call.outputs:
@@ -250,7 +250,7 @@ def write_beside(call: Call, writers: Writers) -> None:
 
 
 def end(call: Call, answer: Any) -> int:
-    """Print the remaining messages of a command, and return its exit status."""
+    """Print a command's remaining messages, and return its exit status."""
     if not call.flags["quiet"]:
         interrupted = ("interrupted; this is the best answer so far",) if call.cancelled.is_set() else ()
         call.say(*interrupted, *call.said)
@@ -259,7 +259,7 @@ def end(call: Call, answer: Any) -> int:
 
 
 class LineOutcome(NamedTuple):
-    """The result of one of several command lines: its exit status, and its error sentences."""
+    """The outcome of one command line among several: its exit status and its error sentences."""
 
     line: CommandLine
     status: int
@@ -267,10 +267,10 @@ class LineOutcome(NamedTuple):
 
 
 def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[LineOutcome]:
-    """Run the command lines of several files independently, and yield their outcomes; Ctrl-C ends all of them.
+    """Run one command line per file, independently of each other, and yield each outcome; Ctrl-C ends the whole run.
 
-    Errors of a file are printed before its outcome is yielded. `keep` receives the answers, if it is given; else they
-    are written as their lines require. With the flag `on`, the lines run on the cluster that it names.
+    The errors of a file are printed before its outcome is yielded. `keep` receives each answer; without it, the answers
+    go to the output files of their command lines. With the flag `on`, the lines run on the cluster at that address.
     """
     if lines and lines[0].given.get("on") is not None:
         from memplan.api.cli.clusters import runner_on
@@ -292,6 +292,6 @@ def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterato
 
 
 def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
-    """Print the error sentences of a command line, each with the name of its file."""
+    """Print the error sentences of a command line, each prefixed with the name of its input file."""
     for sentence in wrong:
         say(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")

@@ -1,4 +1,4 @@
-"""Find the cluster, provided by an extension, that runs the command lines for several files on other machines."""
+"""Find the extension that runs the command lines of several files on a cluster of other machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.extensions import extensions
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
-    """Return the function that runs command lines at an address, by the scheme; raises OptionError if none exists."""
+    """Return the function that runs command lines at a cluster's address; raises OptionError for an unknown scheme."""
     clusters = extensions("clusters")
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)

@@ -1,4 +1,4 @@
-"""The table of all commands, each of which is imported only when it runs."""
+"""The table of all commands. A command's module is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.questions import QUESTIONS, Command, Row, question_rows
 
 
 def _import_command(name: str) -> click.Command:
-    """Import and return a command of this package; raises LookupError for another name."""
+    """Import and return a command of this package; raises LookupError for a name that it lacks."""
     found: click.Command
     if name == "plan":
         from memplan.api.cli.local.plan import plan as found
@@ -52,7 +52,7 @@ def _import_command(name: str) -> click.Command:
 
 
 _OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
-"""The questions whose commands are in this package."""
+"""The questions whose commands are defined in this package; extensions define the remaining ones."""
 COMMANDS = {
     "examples": Command(_import_command, "Write the examples that the documents name into a folder.", "Files"),
     "solvers": Command(_import_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
@@ -80,11 +80,11 @@ COMMANDS = {
         "Solvers",
     ),
 }
-"""The commands that belong to no question."""
+"""The commands that do not answer a question, such as `serve`."""
 
 
 def extension_commands() -> dict[str, Command]:
-    """Return the commands of extensions that belong to no question, by name."""
+    """Return the commands, by name, that extensions add without a question."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
 
@@ -95,7 +95,7 @@ def names() -> list[str]:
 
 
 class RunnableCommand(NamedTuple):
-    """A command that can run: its function, its name in messages, and the remaining arguments."""
+    """A command ready to run: its function, its name in messages, and its arguments."""
 
     run: Callable[..., int | None]
     name: str
@@ -103,9 +103,9 @@ class RunnableCommand(NamedTuple):
 
 
 def find_command(arguments: Sequence[str]) -> RunnableCommand:
-    """Return the command with which the arguments begin; other commands are not imported.
+    """Return the command that the first argument names, without importing any further command.
 
-    If the arguments begin with no command, the result is the group of all commands, which lists them.
+    If the first argument names no command, the result is the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
     if name not in names():
@@ -117,7 +117,7 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
 
 
 def app(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
-    """Return the group of the named commands in their panels; `make` returns the command of a name."""
+    """Return the group `memplan` with the named commands in help panels; `make` returns the command for a name."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     version = click.version_option(__version__, message="memplan %(version)s", help="Show the version.")
     panels = {name: _command_row(name).panel for name in names}
@@ -128,12 +128,12 @@ def app(names: Sequence[str], make: Callable[[str], click.Command]) -> Sectioned
 
 
 def _command_row(name: str) -> Row | Command:
-    """Return the table row of a command."""
+    """Return the row of a command in the tables of commands, which has its help and panel."""
     return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
 
 
 def make_command(name: str) -> click.Command:
-    """Import and return a command; a command with subcommands is a group."""
+    """Import and return the command of this name, which may be a group of subcommands."""
     if name in COMMANDS or name in _OF_QUESTIONS:
         return _import_command(name)
     if (row := extensions("commands").get(name)) is not None:
@@ -145,5 +145,5 @@ def make_command(name: str) -> click.Command:
 
 
 def listing_entry(name: str) -> SectionedCommand:
-    """Return an entry for the list of commands, which has the command's sentence without importing the command."""
+    """Return a placeholder for the command list: it has the command's one-line help, but imports no command."""
     return SectionedCommand(name, help=_command_row(name).help)

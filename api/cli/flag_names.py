@@ -1,4 +1,4 @@
-"""The spelling of options as flags of commands."""
+"""The spelling of option fields as flags of commands."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SPELLED = {
     "pools": ("--pool",),
     "sizes": ("--size",),
 }
-"""The flags whose spelling does not follow from the names of their fields."""
+"""The flags of the fields whose spelling no general rule gives."""
 
 
 def dash_name(name: str) -> str:
-    """Return a name with dashes in place of underscores, as in flags and HTTP calls."""
+    """Return a name with dashes in place of underscores, as flags and HTTP query parameters spell it."""
     return name.replace("_", "-")
 
 
 def flags_of(name: str) -> tuple[str, ...]:
-    """Return the flags of an option's field: a suffix `_s` becomes `-limit`, and underscores become dashes."""
+    """Return the flags for an option field. Underscores become dashes, and the suffix `_s` becomes `-limit`."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
@@ -35,7 +35,7 @@ def flags_of(name: str) -> tuple[str, ...]:
 
 
 def flag_text(option: Option) -> str:
-    """Return an option as a flag with its value; without a value, as its name without dashes, to begin a sentence."""
+    """Return an option as typed: flag and value; without a value, its name without dashes, to begin a sentence."""
     flag = flags_of(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")

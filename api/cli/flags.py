@@ -1,4 +1,4 @@
-"""Generate flags of commands from option models, and read the options back from flags."""
+"""Generate a command's flags from option models, and turn parsed flags back into options."""
 
 from __future__ import annotations
 
@@ -58,31 +58,31 @@ PANELS = {
     "Models": ("dims", "views", "scratch", "target", "kernels"),
     "Several files": ("together", "on", "parts_folder"),
 }
-"""The help panels of question options, by field name; other options have no panel."""
+"""The help panel of each option field; an option that is not listed is shown without a panel."""
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 class Flag(click.Option):
-    """A flag of a command, with memplan's defaults for click's options."""
+    """A command's flag with memplan's defaults: it shows its default value and its environment variable."""
 
     def __init__(self, name: str, *spelled: str, **described: Any) -> None:
-        """Make a flag for a parameter, by default `--name`; `described` are further arguments of click.Option."""
+        """Make a flag for a parameter, spelled `--name` by default; `described` is passed to click.Option."""
         described.setdefault("default", False if described.get("is_flag") else None)
         shown = {"show_default": True, "show_envvar": True}
         super().__init__((name, *(spelled or (f"--{dash_name(name)}",))), **shown | described)
 
 
 class Argument(click.Argument):
-    """A positional argument of a command, with a help text."""
+    """A positional argument of a command that also has a help text."""
 
     def __init__(self, name: str, **described: Any) -> None:
-        """Make an argument for a parameter; `described` are further arguments of click.Argument."""
+        """Make an argument for a parameter; `described` is passed to click.Argument, except `help`."""
         about = described.pop("help", None)
         super().__init__((name,), **described)
-        self.help = about  # older versions of click have no such argument
+        self.help = about  # older versions of click refuse `help` as an argument
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """Return the name and the help of the argument, for the list of parameters."""
+        """Return the argument's name and help, as a row for the list of parameters."""
         return self.make_metavar(ctx), f"{self.help or ''}{'  [required]' if self.required else ''}"
 
 
@@ -92,7 +92,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 def seconds(text: str | float) -> float:
     """Return the seconds of a duration such as `10`, `10s`, `500ms` or `2min`; raises BadParameter."""
     text = str(text)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # letters alone may be `nan`
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # letters alone, such as `nan`, are left to float()
     try:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
@@ -101,7 +101,7 @@ def seconds(text: str | float) -> float:
 
 
 def integer(text: str | int) -> int:
-    """Return the integer that a text is; raises BadParameter."""
+    """Return the integer that a text spells; raises BadParameter."""
     try:
         return int(text)
     except ValueError:
@@ -109,7 +109,7 @@ def integer(text: str | int) -> int:
 
 
 def number(text: str | float) -> float:
-    """Return the number that a text is; raises BadParameter."""
+    """Return the number that a text spells; raises BadParameter."""
     try:
         return float(text)
     except ValueError:
@@ -117,12 +117,12 @@ def number(text: str | float) -> float:
 
 
 class RangeType(click.IntRange):
-    """The type of integers in a range; an error states the rule and the value."""
+    """The type of integers within a range; its errors state the limit and the value."""
 
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the integer that a text is; fails if it is outside the range."""
+        """Return the integer that a text spells; fails with BadParameter if it is outside the range."""
         found = integer(value)
         if self.min is not None and found < self.min:
             self.fail(f"must be at least {self.min}, got {excerpt(value)}", param, ctx)
@@ -132,33 +132,33 @@ class RangeType(click.IntRange):
 
 
 def time_limit(what: str) -> Flag:
-    """Return the flag for a time limit given as a duration; its help begins with `what`."""
+    """Return the flag for a time limit, typed as a duration; its help text begins with `what`."""
     return Flag("time_limit", type=seconds, metavar="SECONDS", default=10.0, help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
-    """Return the options given by flags of a command; raises OptionError, which names the flag."""
+    """Return the option model for the flags of a command; an OptionError names the wrong flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
-    # As in a request body, types are exact, and lists are tuples.
+    # Validation accepts exact types only, as for a request body, so lists become tuples first.
     listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # defaults need no validation
+    if listed == defaults:  # defaults are valid, so validation is skipped
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     return validate_options(model, listed)
 
 
 def flag_values(value: Any) -> Any:
-    """Return an option value in the form of flags: mappings become texts NAME=VALUE."""
+    """Return an option value as flags spell it: a mapping becomes texts NAME=VALUE, other values stay as they are."""
     if not isinstance(value, Mapping):
         return value
     return [f"{name}={size_text(each)}" for name, each in value.items()]
 
 
 def flag_of(name: str, about: FieldInfo) -> Flag:
-    """Return the flag generated for a field of an option model."""
+    """Return the flag for a field of an option model, with the parser that fits the field's type."""
     kind: Any = _plain_type(about.annotation)
     origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
@@ -166,14 +166,14 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     flags = flags_of(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-        if name in ModelOptions.model_fields:  # no default, since a given value is refused for problems
+        if name in ModelOptions.model_fields:  # problems refuse any given value, so the default stays unset
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"type": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} Write 10, 10s, 500ms or 2min."
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         described["multiple"], default = True, None
-    elif "BeforeValidator" in checks:  # the validator reads the text
+    elif "BeforeValidator" in checks:  # the field's own validator parses the text
         described["type"], default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
         described |= {"type": size, "metavar": "SIZE"}
@@ -185,7 +185,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
 
 
 def _plain_type(annotation: Any) -> Any:
-    """Return the type of a field without None and without pydantic's metadata; `str` for several types."""
+    """Return a field's type without None and pydantic's metadata; `str` if the field accepts several types."""
     if get_origin(annotation) is Annotated:
         return _plain_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -195,7 +195,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def size(text: str | int) -> int:
-    """Return the bytes of a size such as `4096`, `64kB` or `1MiB`; raises BadParameter."""
+    """Return the number of bytes that a size such as `4096`, `64kB` or `1MiB` spells; raises BadParameter."""
     try:
         return parse_size(str(text))
     except ValueError as error:
@@ -203,7 +203,7 @@ def size(text: str | int) -> int:
 
 
 TABLE, BROWSER = "table", "page"
-"""The display formats for people: a table, or a table and also a page in the browser."""
+"""The output formats for people: a table, and a table together with a page in the browser."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
 QUIET = Flag("quiet", "--quiet", "-q", is_flag=True, help="Print no progress and no notes, only errors.")
@@ -218,7 +218,7 @@ PROVE = Flag(
     is_flag=True,
     help="Believe the service that a plan is the best, or that nothing fits, only with a certificate.",
 )
-# Removed from the command line first, see `memplan.api.cli.main`, so that all commands accept it.
+# `main` removes --threads before click parses the line, so that every command accepts it.
 THREADS = Flag(
     "threads",
     type=RangeType(min=1),

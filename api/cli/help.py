@@ -1,4 +1,4 @@
-"""The help of commands as plain text: options in sections, 80 columns, without terminal graphics."""
+"""Help texts of commands as plain text: options in sections, 80 columns, no terminal graphics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 class ExtraArguments(click.UsageError):
-    """The error that a command line has more arguments than its command takes."""
+    """The error for a command line with more arguments than its command accepts."""
 
     def __init__(self, extra: Sequence[str], ctx: click.Context) -> None:
         super().__init__(f"Got unexpected extra argument{'s' if len(extra) > 1 else ''} ({' '.join(extra)})", ctx)
@@ -23,15 +23,15 @@ class ExtraArguments(click.UsageError):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help has a section for each panel of options; repeated flags of one value are refused."""
+    """A command whose help groups the options in panels; a flag given twice is an error unless it is repeatable."""
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a command, with the panel of each option; `described` are further arguments of click.Command."""
+        """Make a command; `panels` has the panel of each option, and `described` is passed to click.Command."""
         super().__init__(name, context_settings=_SETTINGS, **described)
         self.panels = panels
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; raises OptionError for a repeated flag, where click would use the last value."""
+        """Parse a command line; raises OptionError for a repeated flag, of which click would keep the last value."""
         given = [word.partition("=")[0] for word in args if word.startswith("-")]
         for row in self.params:
             flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]
@@ -45,25 +45,25 @@ class SectionedCommand(click.Command):
         return extra
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing, since the arguments are listed with the options."""
+        """Write nothing: `format_options` lists the arguments with the options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, the options without a panel, and then the options of each panel."""
+        """Write the arguments, then the options without a panel, then each panel's options."""
         _write_parameters(self, ctx, formatter, self.panels)
 
 
 class SectionedGroup(click.Group):
-    """A group of commands whose help has a section for each panel of commands."""
+    """A group of commands whose help lists the commands in panels."""
 
     command_class = SectionedCommand
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a group, with the panel of each command; `described` are further arguments of click.Group."""
+        """Make a group; `panels` has the panel of each command, and `described` is passed to click.Group."""
         super().__init__(name, context_settings=_SETTINGS, no_args_is_help=True, **described)
         self.panels = panels
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then for each panel its commands, with the first sentence of their help."""
+        """Write the options, then each panel's commands, with the first paragraph of each command's help."""
         _write_parameters(self, ctx, formatter, {})
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():

@@ -13,25 +13,25 @@ from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_s
 from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
-"""The extras of commands that need more than one optional package."""
+"""The extra to install for each command that needs more than one optional package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""The environment variables from which libraries read their number of threads when they are imported."""
+"""Environment variables from which numerical libraries read their thread count at import."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, by default with the arguments of this process, and return its exit status."""
+    """Run one command and return its exit status; by default, the arguments are those of this process."""
     if arguments is not None:
         return _exit_status(arguments)
-    gc.disable()  # imports leave no garbage
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # the search for plugins reads all installed packages
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it starts threads on import, which no product here needs
+    gc.disable()  # imports make no garbage, so collecting during them is a waste
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # finding plugins scans every package
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # keeps OpenBLAS from starting idle threads
     status = _exit_status(arguments)
-    gc.freeze()  # no last collection, as the end of the process frees all memory
+    gc.freeze()  # skips the final collection: exit frees the memory
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):  # the stream may be closed
                 stream.flush()
-        os._exit(status)  # else Python would wait for abandoned threads
+        os._exit(status)  # a normal exit would wait for abandoned threads
     return status
 
 
@@ -41,13 +41,13 @@ def _exit_status(arguments: Sequence[str] | None) -> int:
             return _run_command(list(sys.argv[1:] if arguments is None else arguments))
     except InterruptedRun as interrupted:
         return interrupted.status
-    except Exception as error:  # noqa: BLE001 - Python's exit status 1 would mean that nothing fits
+    except Exception as error:  # noqa: BLE001 - exit status 1 is reserved for infeasible problems
         return _report_fault(error)
 
 
 @contextmanager
 def _apply_threads(given: list[str]) -> Iterator[list[str]]:
-    """Remove `--threads`, which all commands accept, from a command line, and apply it during the block."""
+    """Remove `--threads` from a command line, and apply it as an environment variable while the block runs."""
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
     number = taken[-1].rpartition("=")[2] if taken else ""
@@ -58,7 +58,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        if number.isascii() and number.isdecimal():  # else the command's own parser reports the error
+        if number.isascii() and number.isdecimal():  # the command's parser reports other texts
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := max_threads()) is not None:
             for name in _OF_LIBRARIES:
@@ -71,7 +71,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
 
 def _report_write_failure(error: OSError) -> int:
-    """Report that a standard stream cannot be written, and return the exit status."""
+    """Print that a standard stream cannot be written, and return the exit status for it."""
     from memplan.api.cli.streams import say
 
     say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
@@ -79,8 +79,8 @@ def _report_write_failure(error: OSError) -> int:
 
 
 def _run_command(given: list[str]) -> int:
-    """Run the command that a command line begins with, and return its exit status."""
-    # Imported after `handle_signals`, so that Ctrl-C during the import gives no traceback.
+    """Run the command that the first argument names, and return its exit status."""
+    # The import follows `handle_signals`, so that Ctrl-C during it ends the program without a traceback.
     from click import UsageError
 
     from memplan.api.cli.commands import find_command
@@ -99,7 +99,7 @@ def _run_command(given: list[str]) -> int:
         from memplan.api.cli.usage import hints, leave_near_words
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may not be writable either
+        with suppress(OSError):  # standard error may be closed as well
             error.show()
         for hint in hints(error, given):
             say(f"memplan: {hint}")
@@ -123,7 +123,7 @@ def _run_command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # from click's help, which does not use our streams
+    except OSError as error:  # click writes its help past our streams
         return _report_write_failure(error)
     except InterruptedRun:
         raise
@@ -132,7 +132,7 @@ def _run_command(given: list[str]) -> int:
 
 
 def _report_fault(error: Exception) -> int:
-    """Print the traceback of an internal error and a line about it, and return the exit status."""
+    """Print the traceback of an internal error and a line that asks for a report; return the exit status."""
     import traceback
 
     from memplan.api.cli.streams import say

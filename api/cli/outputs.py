@@ -11,35 +11,35 @@ from memplan.api.cli.streams import FOLDER, STANDARD, refuse_unwritable, suffix_
 from memplan.planner.errors import OptionError, excerpt
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
-"""The suffixes of files that `memplan convert` makes from a plan."""
+"""The suffixes of files that `memplan convert` makes from a finished plan."""
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Raise InputError for output files that cannot be written; return True if some are extra files."""
+    """Raise InputError for an output file that cannot be written; return True if any is an extra file."""
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # a list of files, or the number of an option `more`
+    more = arguments.get("more")  # a list of further files, or the value of an option `more`
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    # If the format is given, the suffix need not determine it.
+    # An explicit --format overrides the suffix, so that any suffix is allowed with it.
     is_named = arguments.get("display") not in (None, TABLE)
     for path in outputs:
         if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))
             words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
-            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
+            way = f": {words} makes it from a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
             raise OptionError(f"output: must end in {names}, got {excerpt(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
-            raise OptionError(f"output: must be another file than those that are read, got {path}")
+            raise OptionError(f"output: must not be a file that the command reads, got {path}")
         if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
-            raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
+            raise OptionError(f"output: {path} must not be requested with --server, whose answers lack its plans")
     named_files = [path for name in ("save_plan", "save_baseline") if (path := arguments.get(name)) is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
-        raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
+        raise OptionError(f"save-plan: must not be a file that the command reads, got {arguments['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in command.beside for path in outputs)

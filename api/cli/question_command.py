@@ -1,4 +1,4 @@
-"""The command of a question: its arguments are the inputs, its flags the options, its help the docstring."""
+"""Build the command of a question: inputs become arguments, options become flags, the question's help its help text."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -25,7 +25,8 @@ _FORMAT = (
 
 
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
-    # A repeatable flag becomes a list, or None if it was not given.
+    """Run the command of a question with click's parameter values, and return its exit status."""
+    # click passes a repeatable flag as a tuple; make it a list, or None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
     if any(values.get(name) is not None for name in OF_PLANS):
@@ -45,6 +46,7 @@ def _command_help(question: Question[Any]) -> str:
 def _command_parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
+    """Return the arguments and flags of a question's command; `flags` are those beyond its options."""
     files = [each for each in question.inputs if each.from_file is not None]
     inputs = {each.name for each in files}
     models = [question.options, *(each.reading for each in files if each.reading is not None)]
@@ -58,8 +60,8 @@ def _command_parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # An input may have the same name as an option, such as the target of a schedule; then it gets the flag.
-    # The command's own flag comes last, and so replaces a generated flag of the same name.
+    # An input may share an option's name, such as the target of a schedule; only the input then gets the flag.
+    # Among parameters of one name the last wins, so a command's own flag replaces the generated one.
     return list({parameter.name: parameter for parameter in parameters}.values())
 
 
@@ -71,7 +73,7 @@ def command_of(
     beside: Collection[str] = (),
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
-    """Return a decorator that makes a function the command of a question; `flags` replace generated ones."""
+    """Return a decorator that makes a function a question's command; `flags` replace generated flags of their names."""
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
@@ -86,7 +88,7 @@ def command_of(
 
 
 def answer_plainly(line: CommandLine) -> int:
-    """Answer a question whose command has no special flags, and return the exit status."""
+    """Answer a question whose command has no special flags or output formats; return the exit status."""
     call = read(line)
     answer = ask(call)
     show(call, answer)

@@ -1,4 +1,4 @@
-"""The inputs of a command: arguments and flags for files and texts, and the order in which they are read."""
+"""The inputs of a command: their arguments and flags, and the order in which their files are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_
 
 
 def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
-    """Return the arguments, then the flags, for the inputs of a question that come from files or texts."""
+    """Return the arguments, then the flags, for all inputs of a question that files or texts can provide."""
     parameters: list[click.Parameter] = []
     is_first = True
     for each in sorted(question.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
@@ -45,7 +45,7 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
 
 
 def read_files(line: CommandLine, reader: Reader) -> InputValues:
-    """Return the inputs from files and texts; raises InputError, also with a remedy for two swapped files."""
+    """Return the inputs read from files and texts; raises InputError, with a fix if two files were swapped."""
     question, arguments = line.question, line.given
     try:
         return _read_in_turn(line, reader, arguments)
@@ -53,17 +53,18 @@ def read_files(line: CommandLine, reader: Reader) -> InputValues:
         swapped = _swap_files(question, arguments)
         if not swapped or not _can_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
-        raise OptionError(f"{' and '.join(swapped)}: must change places: {line.set_files(swapped)}") from None
+        raise OptionError(f"{' and '.join(swapped)}: must be swapped: {line.set_files(swapped)}") from None
 
 
 def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the paths of the first two files swapped, by input; empty if there are fewer or one is standard input."""
+    """Return the paths of the first two input files, swapped; empty for fewer files or standard input."""
     names = [each.name for each in question.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
 
 
 def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bool:
+    """Return True if the inputs can be read from these files and texts."""
     with contextlib.suppress(InputError):
         _read_in_turn(line, reader, given)
         return True
@@ -71,10 +72,10 @@ def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bo
 
 
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> InputValues:
-    """Return the inputs from files and texts, read one after another; raises InputError."""
+    """Read the inputs from files and texts in the question's order, and return them; raises InputError."""
     question = line.question
     if [given.get(each.name) for each in question.inputs if each.from_file is not None].count(STANDARD) > 1:
-        raise OptionError("files: only one of them must be standard input, got - twice")
+        raise OptionError("files: must read standard input at most once, got - twice")
     for each in question.inputs:
         if each.required and each.absent is None and given.get(each.name) is None and not question.any_of:
             raise OptionError(f"{flag_text(Option(each.name))}: is required ({each.help})")
@@ -87,7 +88,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             return read_as(argument, lambda data: from_file(reader, data, argument, values))
         except FileError as error:
             if f"save_{each.name}" in given:
-                return _saved_later(line, each, argument, error)
+                return _accept_saved_file(line, each, argument, error)
             if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
                 rule = f"must be a file, got {excerpt(argument)}, and there is none{here} ({each.help})"
                 raise FileError(f"{flag_text(Option(each.name))}: {rule}") from None
@@ -100,26 +101,26 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
     return settled
 
 
-def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
-    """Accept a missing file that the same command line will write; raises FileError for another missing file."""
+def _accept_saved_file(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
+    """Accept a missing file that this command will write later; raises FileError for every other missing file."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # the first call with this command line creates the file
+        return  # the first run of this command creates the file
     way = line.set_files({each.name: None, f"save_{each.name}": path})
-    if not each.named_by_flag:  # the file is a plan, not a baseline
+    if not each.named_by_flag:  # an input given as an argument is a plan, not a baseline
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
-    raise FileError(f"{error}; {way} makes it") from None
+    raise FileError(f"{error}; make it with {way}") from None
 
 
 def restore_reading_options(line: CommandLine) -> CommandLine:
-    """Return a command line with the reading options that its plan records, and print those options."""
+    """Return a command line completed with the reading options that its plan recorded, and print these options."""
     question, arguments, fields = line.question, line.given, dict[str, Any]()
     models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # the reader of this file reports the error later
+            with contextlib.suppress(FileError):  # reading the input reports this error later
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {

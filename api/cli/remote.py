@@ -1,4 +1,4 @@
-"""Answer a question by a service instead of this machine: the flag `--server URL` of commands of questions."""
+"""Let a service answer a question, verify the answer locally: the flag `--server URL` of question commands."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
 _PLAN = "plan"
 _TRIES, _TRY_EVERY_S = 12, 0.25
-"""The number of requests for the best plan after an interrupt, and the seconds between them."""
+"""After an interrupt, the number of requests for the best plan so far, and the seconds between them."""
 
 
 class ServerError(InputError):
-    """The service cannot be reached, or it refuses the request."""
+    """The service cannot be reached, or it refused the request."""
 
 
 def ask(
@@ -35,9 +35,9 @@ def ask(
     control: Control,
     is_proved: bool = False,
 ) -> Any:
-    """Return a service's answer, verified locally; if `is_proved`, a certificate must prove the claim of a plan.
+    """Return a service's answer after verifying it locally; with `is_proved`, also require a proof of the plan's claim.
 
-    The key is read from the environment. Raises ServerError.
+    The key is read from the environment variable MEMPLAN_KEY. Raises ServerError.
     """
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
@@ -67,7 +67,7 @@ async def _ask_server(
         if asking.done():
             answer = asking.result()
             return await client.proved(values["problem"], answer, options) if is_proved else answer
-        asking.cancel()  # closing the connection ends the service's search
+        asking.cancel()  # closes the connection, which ends the service's search
         await asyncio.wait({asking})
         if question.name == _PLAN:
             return (await _fetch_best_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
@@ -75,7 +75,7 @@ async def _ask_server(
 
 
 async def _fetch_best_plan(client: AsyncClient, problem: Problem) -> Plan:
-    """Return the best plan that a service knows for a problem whose search was interrupted; else an unknown plan."""
+    """Return a service's best plan so far after an interrupt; a plan of status unknown if it has none."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:
             return plan

@@ -1,4 +1,4 @@
-"""Summaries of plans, tables of pools and solvers, and charts of live bytes, printed on a terminal."""
+"""Text for terminals: summaries of plans, tables of pools and solvers, and bar charts of live bytes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[[str], str] | None) -> None:
-    """Write the summary of a plan: status, peak and bound, pools, buffers at each peak, advice, live bytes.
+    """Write the summary of a plan: status, peak, bound, pools, the buffers alive at each peak, advice, live bytes.
 
-    `completed` adds files to the commands that the advice suggests; if it is None, no advice is written.
+    `completed` adds file names to the commands that the advice suggests; without it, no advice is written.
     """
     console = Console(file=stream, highlight=False)
     console.print(escape(headline(plan)), soft_wrap=True)
@@ -42,7 +42,7 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
 
 
 def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
-    """Yield, for each used pool, a line with the buffers alive at its fullest time, the largest first."""
+    """Yield one line per used pool that lists the buffers alive at the pool's fullest time, largest first."""
     if plan.status not in ("optimal", "feasible"):
         return
     for name, pool in occupancies(problem, plan).items():
@@ -51,7 +51,7 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def _live_set_text(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
-    """Return the fullest time of a pool, the buffers alive then, and how far the peak is above their bytes."""
+    """Return a pool's fullest time, the buffers live then, and the difference between the peak and their bytes."""
     when = "" if live.time is None else f", time {live.time}"
     text = ", ".join(f"{display_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
     others = live.buffers[_MEMBERS_TOLD:]
@@ -63,7 +63,7 @@ def _live_set_text(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
 
 
 def advice(problem: Problem, plan: Plan) -> Iterator[str]:
-    """Yield advice about a plan that is missing or not proved to be optimal."""
+    """Yield advice on how to obtain a missing plan or to prove an unproved one."""
     if plan.status == "infeasible":
         yield "`memplan explain --repairs 3` names what is in the way, and what would help"
     elif plan.status == "unknown" and plan.stop_reason == "time_limit":
@@ -73,7 +73,7 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
-    """Print tables of the solvers and their features to standard error, reference planners in a second table."""
+    """Print a table of memplan's solvers and one of the reference planners to standard error."""
     own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
         own.add_column(heading)
@@ -91,7 +91,7 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
 
 
 def pool_table(problem: Problem, plan: Plan) -> Table:
-    """Return a table of the name, base address, size, peak and lower bound of each pool."""
+    """Return a table with each pool's name, base address, size, peak and lower bound."""
     table = Table(box=None, pad_edge=False)
     table.add_column("pool")
     for heading in ("base address", "size", "peak", "", "lower bound"):
@@ -105,9 +105,9 @@ def pool_table(problem: Problem, plan: Plan) -> Table:
 
 
 def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
-    """Return the lines of a bar chart of live bytes over the live sets in time order; a character has eight levels.
+    """Return the lines of a bar chart of live bytes over time, with one bar per live set.
 
-    If there are more live sets than columns, each bar shows the largest value of its range.
+    If there are more live sets than columns, each bar shows the maximum of its range. A character has eight levels.
     """
     most = max((load for _, load in loads), default=0)
     if most == 0:
@@ -128,7 +128,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
 
 
 def display_name(name: Id) -> str:
-    """Return a name that fits one line of a terminal: shortened in its middle, quoted if it has special characters."""
+    """Return a name for one terminal line: long names lose their middle, special characters are escaped in quotes."""
     text = str(name) if str(name).isprintable() else excerpt(name)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
 

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and its handling of signals and of its time limit."""
+"""How a command ends: exit statuses, signal handlers, and the clock of its time limit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from types import FrameType
 from typing import Any
 
 WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
-"""The exit statuses for wrong input, a fault of memplan (EX_SOFTWARE of sysexits.h), and an interrupt."""
+"""Exit statuses: wrong input, a fault of memplan (EX_SOFTWARE in sysexits.h), and an interrupt (128 + SIGINT)."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class InterruptedRun(SystemExit):
-    """The exception that ends the program on a signal for which no other handler is installed."""
+    """Ends the program on SIGINT or SIGTERM while no other handler is installed."""
 
     def __init__(self) -> None:
         super().__init__(INTERRUPTED)
@@ -25,13 +25,13 @@ class InterruptedRun(SystemExit):
 
 
 def leave(_number: int, _frame: FrameType | None) -> None:
-    """Handle a signal: end the program with the status of an interrupt, without a traceback."""
+    """Handle a signal: end the program with the exit status of an interrupt and without a traceback."""
     raise InterruptedRun
 
 
 @contextmanager
 def graceful_interrupts() -> Iterator[threading.Event]:
-    """Yield an event that the first signal sets; a second signal ends the program at once."""
+    """Yield an event that the first signal sets; a second signal ends the process at once."""
     cancelled = threading.Event()
 
     def cancel(_number: int, _frame: FrameType | None) -> None:
@@ -45,7 +45,7 @@ def graceful_interrupts() -> Iterator[threading.Event]:
 
 @contextmanager
 def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Install a handler for the signals that would end the program, and restore the old handlers after the block."""
+    """Handle SIGINT and SIGTERM by a function while the block runs, then restore the previous handlers."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
@@ -55,9 +55,9 @@ def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 
 
 def seconds_left(limit_s: float) -> Callable[[], float]:
-    """Return a function that returns the seconds left of a limit that starts now.
+    """Return a function that returns the seconds left of a time limit that starts now.
 
-    On a busy machine, the limit lasts until this process has used as much processor time.
+    The limit also leaves this process as much CPU time, so that it lasts longer in wall time on a busy machine.
     """
     until, cpu_until = time.monotonic() + limit_s, time.process_time() + limit_s
     return lambda: max(until - time.monotonic(), cpu_until - time.process_time())

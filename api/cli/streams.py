@@ -1,4 +1,4 @@
-"""Files and standard streams of a command; each error is one sentence that names the file."""
+"""The files and standard streams of a command. Each error is one sentence that begins with the file's name."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from memplan.solvers.processes.apart import writing
 STANDARD = "-"
 PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
-"""The suffix that marks an output path as a folder."""
+"""The last character of an output path that denotes a folder."""
 T = TypeVar("T")
 
 
 class _CommandFiles:
-    """The files that the current command has read and written, and the content of standard input.
+    """The files that the current command has read and written, and the bytes of standard input.
 
-    A command line from another machine reads only the files that came with it (`sent`), and its output files are kept
-    for that machine (`kept`).
+    A command line sent from another machine reads only the files sent along (`sent`); the bytes of its output files are
+    collected in `kept` for that machine.
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}
-    """The paths of files that were read, by device and inode, so that another name of a file is recognised."""
+    """The path of each file that was read, by (device, inode), which identifies the file under any of its names."""
     standard: ClassVar[list[bytes]] = []
     written: ClassVar[list[str]] = []
     sent: ClassVar[Mapping[str, bytes] | None] = None
@@ -43,10 +43,10 @@ class _CommandFiles:
 
 
 def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
-    """Forget the files that an earlier command has read and written.
+    """Reset the record of files that an earlier command in this process has read and written.
 
-    If `sent` has the files of a command line from another machine, only these are read. Return the mapping to which
-    output files are added from now on.
+    `sent` has the files of a command line from another machine, which may read these alone. Return the mapping that
+    receives the output files of that command line.
     """
     _CommandFiles.files.clear()
     _CommandFiles.standard.clear()
@@ -56,14 +56,14 @@ def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes
 
 
 def say_written() -> None:
-    """Print the files that this command has written, once."""
+    """Print the files that this command has written, and clear the list."""
     if _CommandFiles.written:
         say(f"memplan: wrote {', '.join(_CommandFiles.written)}")
         _CommandFiles.written.clear()
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the bytes of a file; `-` is standard input, which can be read repeatedly. Raises FileError."""
+    """Return the bytes of a file; `-` is standard input, which is kept for further reads. Raises FileError."""
     name = "standard input" if path == STANDARD else path
     with os_errors_named(name):
         if path != STANDARD:
@@ -83,24 +83,24 @@ def read_bytes(path: str) -> bytes:
 
 
 def refuse_read(path: str) -> None:
-    """Raise FileError for an output file that this command has read, under any name, as it would be overwritten."""
+    """Raise FileError if this command has read the output file, under any name, since writing would overwrite it."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # it is new, or writing it will raise the error
+    except (OSError, ValueError):  # the file is new, or writing it reports the error
         return
     if name := _CommandFiles.files.get((status.st_dev, status.st_ino)):
-        raise FileError(f"{path}: must be another file than those that are read, such as {name}")
+        raise FileError(f"{path}: must not be a file that the command reads, such as {name}")
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
-    """Return the result of a reader for the bytes of a file, or of standard input for `-`; errors name the file."""
+    """Apply a reader to the bytes of a file (`-`: standard input), and return its result; errors name the file."""
     data = read_bytes(path)
     with prefix_file_name("standard input" if path == STANDARD else path, path):
         return reader(data)
 
 
 def format_for(path: str | None) -> str:
-    """Return the format of an output file from its suffix, JSON by default; raises FormatError."""
+    """Return the format of an output file by its suffix; JSON without a path. Raises FormatError."""
     if path is None or path == STANDARD:
         return "json"
     with prefix_file_name(path):
@@ -108,7 +108,7 @@ def format_for(path: str | None) -> str:
 
 
 def write(path: str | None, data: bytes) -> None:
-    """Write a file, or standard output for None and `-`; raises FileError for a file that this command has read."""
+    """Write bytes to a file, or to standard output for None or `-`; raises FileError for a file that was read."""
     with writing():
         if path is None or path == STANDARD:
             _write_standard_output(data)
@@ -122,12 +122,12 @@ def write(path: str | None, data: bytes) -> None:
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a path in lower case; for a folder, the slash at its end."""
+    """Return the suffix of a path in lower case; `/` for the path of a folder."""
     return FOLDER if path.endswith(FOLDER) else Path(path).suffix.lower()
 
 
 def refuse_unwritable(path: str | None) -> None:
-    """Raise FileError early for a file that cannot be written; create the folder if the path names one."""
+    """Raise FileError if an output file cannot be written, and create the folder for a path that ends in `/`."""
     if path is None or path == STANDARD or _CommandFiles.sent is not None:
         return
     if suffix_of(path) == FOLDER:
@@ -144,24 +144,24 @@ def refuse_unwritable(path: str | None) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message to standard error; nothing happens if that is closed."""
+    """Print a message to standard error; do nothing if that stream is closed."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 
 
 def warnings(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a warning line for each finding."""
+    """Yield one warning line per finding of a check."""
     for finding in findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
 
 def is_terminal(stream: object) -> bool:
-    """True if a standard stream, which may be closed, is a terminal."""
+    """Return True if a stream is a terminal; False for a closed stream or None."""
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def wants_table(display: str | None) -> bool:
-    """True if a list is shown as a table: if the option says so or, by default, on a terminal."""
+    """Return True if a list is printed as a table: on request, or by default on a terminal."""
     return display == "table" or (display is None and is_terminal(sys.stdout))
 
 
@@ -171,11 +171,11 @@ def _write_standard_output(data: bytes) -> None:
     try:
         with os_errors_named("standard output"):
             rest = memoryview(data)
-            while rest:  # an unbuffered stream may accept only a part
+            while rest:  # an unbuffered stream may accept only some of the bytes
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
             sys.stdout.buffer.flush()
     except FileError:
-        # The stream's unwritten buffer goes to the null device, so that the interpreter's exit does not fail again.
+        # Redirect the stream to the null device, so that the flush at interpreter exit does not fail again.
         with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise
@@ -185,7 +185,7 @@ _ERASE = "\r\033[K"
 
 
 class ProgressLine:
-    """A progress line on a terminal, redrawn in place: the elapsed time and the state of the work."""
+    """A terminal line, redrawn in place, with the elapsed time and the latest progress message."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
@@ -193,20 +193,20 @@ class ProgressLine:
         self._began = time.monotonic()
 
     def take(self, text: str) -> None:
-        """Store the latest state of the search, which is drawn later; called from the search's threads."""
+        """Store the latest progress message for the next drawing; any thread of the search may call this."""
         self.latest = text
 
     def draw(self) -> None:
-        """Draw the elapsed time and the latest state, if there is one."""
+        """Draw the elapsed time and the latest message; do nothing before the first message."""
         if self.latest is None:
             return
         from shutil import get_terminal_size
 
-        width = get_terminal_size().columns - 1  # some terminals wrap after the last column
+        width = get_terminal_size().columns - 1  # a full last column makes some terminals wrap
         self.terminal.write(f"{_ERASE}{f'{time.monotonic() - self._began:6.1f} s  {self.latest}'[:width]}")
         self.terminal.flush()
 
     def erase(self) -> None:
-        """Erase the line, so that other output can follow."""
+        """Erase the progress line, so that other output can follow in its place."""
         self.terminal.write(_ERASE)
         self.terminal.flush()

@@ -1,4 +1,4 @@
-"""Hints for command lines that click refuses: the flag, value or command that was probably meant."""
+"""Hints for command lines that click rejects: the flag, value or command that was probably intended."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NEAR = 0.75
 
 
 def leave_near_words(error: Any) -> None:
-    """Keep only those of click's suggestions that closely resemble the given word."""
+    """Keep only suggestions of click that closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
 
 
 def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
-    """Yield hints for a command line that click refuses, as complete commands where possible."""
+    """Yield hints on a command line that click rejected, where possible as complete commands."""
     match error:
         case click.NoSuchCommand():
             yield _command_hint(error, words)
@@ -54,7 +54,7 @@ def _command_parameters(error: click.UsageError) -> Sequence[Any]:
 
 
 def _option_help(option: Any) -> str:
-    """Return the form and the help of an option whose value is missing."""
+    """Return an option's metavar and help text, as a hint about its missing value."""
     return f"{option.opts[0]} {option.metavar or 'VALUE'}: {option.help}"
 
 
@@ -95,7 +95,7 @@ def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
 
 
 def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
-    """Yield the most similar valid value, the default, or the purpose of an option with a wrong value."""
+    """Yield a hint about an option's wrong value: the most similar valid value, the default, or the option's help."""
     parts = [part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     given = [value for flag, value in pairwise(parts) if flag in parameter.opts]
     default, about = parameter.default, getattr(parameter, "help", None)
@@ -114,7 +114,7 @@ def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
 
 
 def _extra_file_hints(words: list[str], extra: Sequence[str]) -> Iterator[str]:
-    """Yield command lines that may be meant by a command line with too many files."""
+    """Yield the command lines that a user with too many file arguments may have intended."""
     first = next((word for word in words[1:] if not word.startswith("-") and word not in extra), None)
     if first is None:
         yield f"{words[0]} takes no files: leave {shlex.join(extra)} out"

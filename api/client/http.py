@@ -1,6 +1,7 @@
-"""A blocking client of the service; `memplan.api.client.http_async` is for an event loop.
+"""A blocking client of the service; for an event loop, use `memplan.api.client.http_async`.
 
-Methods have the names of calls: `client.plan(problem)` is `POST /v1/plan`, `client.order(graph)` `POST /v1/order`.
+Methods are named after HTTP calls: `client.plan(problem)` sends `POST /v1/plan`, `client.order(graph)` `POST
+/v1/order`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 
 
 class Client(AbstractContextManager["Client"]):
-    """A blocking client of one service, usable from any thread; it runs an AsyncClient in an event loop in a thread.
+    """A blocking client of one service, usable from any thread: an AsyncClient whose event loop runs in a thread.
 
-    It has the methods of AsyncClient, which wait for their result or return iterators. Errors are ServiceErrors; a
-    refusal is a RefusedError.
+    It has the methods of AsyncClient: coroutines block until their result, and asynchronous iterators become iterators.
+    Errors are ServiceErrors; a refused request raises RefusedError.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -33,7 +34,7 @@ class Client(AbstractContextManager["Client"]):
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the blocking form of an AsyncClient's method, also for a question; raises AttributeError."""
+        """Return the blocking form of an AsyncClient method, also one named after a question; raises AttributeError."""
         method = getattr(self._client, name)
 
         @wraps(method)
@@ -45,6 +46,7 @@ class Client(AbstractContextManager["Client"]):
         return call
 
     def _iterate_blocking(self, found: AsyncIterator[Any]) -> Iterator[Any]:
+        """Yield the values of an asynchronous iterator, waiting for each in the event loop's thread."""
         end = object()
         while (value := self._portal.call(anext, found, end)) is not end:
             yield value

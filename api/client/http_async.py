@@ -1,4 +1,4 @@
-"""An asynchronous client of the service; the blocking client in `memplan.api.client.http` is based on it."""
+"""An asynchronous client of the service, on which the blocking client in `memplan.api.client.http` is built."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ from memplan.solvers.certificates import verdicts
 
 T = TypeVar("T")
 PATIENCE_S = 10.0
-"""The seconds for which a request is repeated while a service is busy or unreachable."""
+"""The seconds during which a request is repeated while the service is busy or unreachable."""
 _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
-"""Seconds: the longest silence of a stream, and the timeouts to connect and to answer beyond the search limit."""
+"""Timeouts in seconds: between bytes of a stream, to connect, and to answer after the search's time limit."""
 _SENT_IN_S = 2**17
-"""The least bytes per second at which a request is assumed to be sent."""
+"""The lowest upload rate, in bytes per second, that the timeout of a request allows for."""
 _MOST_BYTES, _MOST_TIMES = 2**28, 16
-"""The most bytes of an answer or a line, and the multiple of the request's bytes that an answer may always have."""
+"""Limits of an answer: bytes in total or per line, or if larger, this multiple of the request's bytes."""
 _JSON = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 _NDJSON = _JSON | dict.fromkeys(("Content-Type", "Accept"), "application/x-ndjson")
 _PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
-    """An asynchronous client of one service. Errors are ServiceErrors; a refusal is a RefusedError with its sentences.
+    """An asynchronous client of one service. Errors are ServiceErrors; a refused request raises RefusedError.
 
-    The client verifies every plan, and refutes wrong claims if it can (`memplan.api.client.trust`). Each question is a
-    method of inputs, with options by name or as `options`.
+    The client verifies every plan, and refutes false claims where it can (`memplan.api.client.trust`). Each question is
+    a method that takes the inputs, and its options by name or as `options`.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -75,15 +75,15 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         await self._http.aclose()
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
-        """Plan a problem, and wait for the plan: `POST /v1/plan`."""
+        """Plan a problem by `POST /v1/plan`, and return the verified plan."""
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
 
     async def known_plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan that the service knows for a problem, without sending it; None without a plan.
+        """Return the best plan that the service knows for a problem, or None without one.
 
-        The call is `GET /v1/plans/{problem_hash}`.
+        The call is `GET /v1/plans/{problem_hash}`; the problem itself is not sent.
         """
         compiled = CompiledProblem.from_problem(problem)
 
@@ -93,7 +93,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._fetch_if_found(read, f"/v1/plans/{compiled.hash}")
 
     async def answer(self, question: Question[T], values: InputValues, options: QuestionOptions) -> T:
-        """Return the answer to a question with the inputs `values`, verified by the client as far as possible."""
+        """Return the answer to a question about the inputs `values`, verified as far as the question allows."""
 
         def read(data: bytes) -> T:
             answer: T = TypeAdapter(question.answer).validate_json(data)
@@ -108,9 +108,9 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan whose claim the client has proved: by a lower bound, or by a certificate that it requests."""
+        """Return a plan whose claim is proved to the client by a lower bound, or by a certificate that it requests."""
         if plan.status not in ("optimal", "infeasible"):
-            raise WrongAnswerError(f"plan: is {plan.status}, which claims nothing that could be proved")
+            raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.checks(problem, plan, None, None).get("status") is not None:
             return plan
         certify = QUESTIONS["certify"]
@@ -121,14 +121,14 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return check_certificate(problem, plan, found.text)
 
     def _plan_reader(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
-        """Return a function that reads and checks a plan for the problem."""
+        """Return a function that parses the bytes of a plan and verifies it for the problem."""
         return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Return the method of a question; raises AttributeError for another name."""
+        """Return the method that asks the question of this name; raises AttributeError for an unknown name."""
         name_of_question = name.rstrip("_").replace("_", "-")
         if name_of_question not in QUESTIONS:
-            raise AttributeError(f"client: has no call {name!r}")
+            raise AttributeError(f"client: has no method {name!r}")
         question = QUESTIONS[name_of_question]
         names = [each.name for each in question.inputs]
 
@@ -149,13 +149,13 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteJob:
-        """Submit a problem, or the inputs of another kind, as a job; it is stored durably when this returns."""
+        """Submit a problem, or the inputs of the question `kind`, as a job; on return, the job is stored durably."""
         asked = {"problem": question} if isinstance(question, Problem) else question
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # so that a repeated submission is one job
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # a retried submission makes no second job
         return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
@@ -163,7 +163,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send_for_job("GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
-        """Yield jobs, the newest first, filtered by `state`, `name` and `problem_hash`."""
+        """Yield jobs, newest first; `filters` may restrict `state`, `name` and `problem_hash`."""
         while True:
             page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=filters)
             for job in page.jobs:
@@ -173,25 +173,25 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return a job's best plan so far for the problem, or its final plan once it has ended; None without a plan."""
+        """Return a job's best plan so far, or its final plan once it has ended; None if it has no plan."""
         return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
-        """Return a job's best answer so far as JSON; None if there is none."""
+        """Return a job's best answer so far as parsed JSON; None without an answer."""
         return await self._fetch_if_found(parse, f"{_JOBS}/{job_id}/result")
 
     async def cancel(self, job_id: str) -> RemoteJob:
-        """Cancel a job, and return it; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
+        """Cancel a job by `DELETE /v1/jobs/{id}`, and return it; its best plan so far is kept."""
         return await self._send_for_job("DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
-        """Wait until a job has ended, and return it."""
+        """Wait until a job has ended, then return it."""
         async for _ in self.events(job_id):
             pass
         return await self.job(job_id)
 
     async def events(self, job_id: str) -> AsyncIterator[RemoteEvent]:
-        """Yield the past and future events of a job until it has ended; a broken connection is opened again."""
+        """Yield a job's past and future events until it ends; a lost connection resumes after the last event."""
         path, headers = f"{_JOBS}/{job_id}/events", {"Accept": "text/event-stream"}
         until = time.monotonic() + self._patience_s
         while True:
@@ -204,10 +204,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                             return
                 raise AwayError("events: the stream ended before the job did")
             except (AwayError, BusyError) as error:
-                await _pause(error, until)
+                await _wait_before_retry(error, until)
 
     async def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> AsyncIterator[BatchResult]:
-        """Plan many problems, and yield each result as soon as it is ready: `POST /v1/batch`."""
+        """Plan many problems by `POST /v1/batch`, and yield each result as soon as it arrives."""
         content = b"\n".join(write_body(_PLAN, {"problem": each}, options) for each in problems)
         silence_s = options.time_limit_s + _SILENCE_S
         async with self._open_response("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
@@ -218,7 +218,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
     async def _fetch_if_found(self, read: Callable[[bytes], T], path: str) -> T | None:
-        """Return the content at a path, read by `read`; None if the service has none."""
+        """Return the content at a path, parsed by `read`; None if the service answers 404."""
         try:
             return await self._send(read, "GET", path)
         except RefusedError as error:
@@ -229,7 +229,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _send(
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
-        """Send a request, repeated while the service is busy, and return the answer; raises ServiceError."""
+        """Send a request, with retries while the service is busy or unreachable, and return its parsed answer."""
         until, asked = time.monotonic() + self._patience_s, sent.get("content", b"")
         limit_s += _ANSWER_S
         while True:
@@ -240,18 +240,18 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 ):
                     return read(escape_answer(await _read_content(response, len(asked)), asked))
             except (AwayError, BusyError) as error:
-                await _pause(error, until)
+                await _wait_before_retry(error, until)
 
     @asynccontextmanager
     async def _open_response(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request once, and yield its response; raises ServiceError, also for errors inside the block."""
+        """Send a request once, and yield the response; errors in the block become ServiceErrors as well."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
-                    raise WrongAnswerError(f"{path}: answered with a coding, which was not asked for")
+                    raise WrongAnswerError(f"{path}: must answer without a content coding")
                 if not response.is_success:
                     content, after = await _read_content(response), response.headers.get("retry-after", "")
                     raise refusal_of(response.status_code, content, after)
@@ -267,16 +267,16 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
 @asynccontextmanager
 async def _limit_time(path: str, limit_s: float) -> AsyncIterator[None]:
-    """End the block after `limit_s` seconds with AwayError, even if a part of the answer has arrived."""
+    """Raise AwayError if the block takes longer than `limit_s` seconds, even while parts of an answer arrive."""
     try:
         async with asyncio.timeout(limit_s):
             yield
     except TimeoutError:
-        raise AwayError(f"{path}: no whole answer came within {limit_s:.0f} s") from None
+        raise AwayError(f"{path}: no complete answer arrived within {limit_s:.0f} s") from None
 
 
 async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
-    """Return the content of a response; raises WrongAnswerError if it is too long."""
+    """Return the content of a response; raises WrongAnswerError if it exceeds the byte limit."""
     found, most = bytearray(), max(_MOST_BYTES, _MOST_TIMES * n_asked)
     async for part in response.aiter_raw():
         found += part
@@ -286,7 +286,7 @@ async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
 
 
 async def _stream_lines(response: httpx.Response) -> AsyncIterator[str]:
-    """Yield the lines of a stream; raises WrongAnswerError if a line is too long."""
+    """Yield the lines of a streamed response; raises WrongAnswerError if a line exceeds the byte limit."""
     left = bytearray()
     async for part in response.aiter_raw():
         left += part
@@ -301,10 +301,10 @@ async def _stream_lines(response: httpx.Response) -> AsyncIterator[str]:
         yield left.decode()
 
 
-async def _pause(error: ServiceError, until: float) -> None:
-    """Wait before a request is sent again; raises the error once the client's patience is over.
+async def _wait_before_retry(error: ServiceError, until: float) -> None:
+    """Wait before a request is repeated; raises the error instead if the wait would exceed the client's patience.
 
-    The wait is up to half longer at random, so that clients refused together do not return together.
+    A random factor of 1 to 1.5 lengthens the wait, so that clients refused at one time do not retry at one time.
     """
     left_s = until - time.monotonic()
     if error.retry_after_s > left_s:
@@ -313,11 +313,11 @@ async def _pause(error: ServiceError, until: float) -> None:
 
 
 async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the complete events of a stream; malformed events raise errors that `_open_response` converts."""
+    """Yield the complete server-sent events of a stream; `_open_response` converts errors of malformed events."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # a line without a name is a comment that keeps the connection alive
+        if name:  # a line that begins with a colon only keeps the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             data = from_json(escape_answer(fields["data"].encode(), b""))
@@ -326,7 +326,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Return the result in a line of a batch's answer; raises errors that `_open_response` converts."""
+    """Parse a line of a batch's answer into its result; `_open_response` converts errors of malformed lines."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:

@@ -1,4 +1,4 @@
-"""A client's checks of a service's answers: no terminal control characters, and no claim that it can refute."""
+"""A client's checks of a service's answers: escape terminal control characters, and refute false claims."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from memplan.questions.verify.verify import verdict_on
 from memplan.solvers.certificates import verdicts
 
 _OWN_S = 0.2
-"""The seconds for a plan of the client's own, which may refute a claim that no lower bound proves."""
+"""Seconds for a short search by the client that may refute a claim without a matching lower bound."""
 _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
-"""The pattern of parts of a JSON text that may control a terminal: escapes, and a few characters."""
+"""The pattern of bytes in a JSON text that may control a terminal: escape sequences and a few characters."""
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:
-    """Return a JSON answer with terminal control characters escaped, except in texts of the request."""
-    return data if _OBEYED.search(data) is None else to_json(_escape(from_json(data), asked))
+    """Return a JSON answer with terminal control characters escaped, except in strings that the request contained."""
+    return data if _OBEYED.search(data) is None else to_json(_escape_strings(from_json(data), asked))
 
 
-def _escape(value: Any, asked: bytes) -> Any:
+def _escape_strings(value: Any, asked: bytes) -> Any:
+    """Return a JSON value whose strings are escaped unless they are printable or in the request."""
     if isinstance(value, str):
         return value if value.isprintable() or to_json(value) in asked else escape_controls(value)
     if isinstance(value, dict):
-        return {_escape(name, asked): _escape(each, asked) for name, each in value.items()}
-    return [_escape(each, asked) for each in value] if isinstance(value, list) else value
+        return {_escape_strings(name, asked): _escape_strings(each, asked) for name, each in value.items()}
+    return [_escape_strings(each, asked) for each in value] if isinstance(value, list) else value
 
 
 def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
-    """Return a valid plan of the problem whose claims a lower bound proves, or a short search does not refute.
+    """Return a plan that is valid and whose claims neither a lower bound nor a short search refutes.
 
-    If `is_plain` is false, the claims are about a changed problem and are not checked. Raises WrongAnswerError.
+    With `is_plain` false, the claims are about a modified problem and are not checked. Raises WrongAnswerError.
     """
     violations = () if plan is None else verify(problem, plan)
     if plan is None or violations:
         rule = f": {violations[0].message}" if violations else ""
-        raise WrongAnswerError(f"plan: is not one of this problem{rule}")
+        raise WrongAnswerError(f"plan: is not valid for this problem{rule}")
     if not is_plain or plan.status not in ("optimal", "infeasible"):
         return plan
     if verdicts.checks(problem, plan, None, None).get("status") is None:
@@ -50,17 +51,17 @@ def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Pl
 
         own = solve(problem, time_limit_s=_OWN_S, is_quick=True)
         if plan.status == "infeasible" and own.placements:
-            raise WrongAnswerError(f"plan: is said to be infeasible, and one of {own.peak} bytes fits")
+            raise WrongAnswerError(f"plan: is called infeasible, but a plan of {own.peak} bytes fits")
         is_of_peak = len(problem.pools) == 1 and problem.objective == "peak" and bool(own.placements)
         if is_of_peak and plan.peak is not None and own.peak is not None and own.peak < plan.peak:
-            raise WrongAnswerError(f"plan: is said to be optimal with {plan.peak} bytes, and {own.peak} are enough")
+            raise WrongAnswerError(f"plan: is called optimal with {plan.peak} bytes, but {own.peak} are enough")
     return plan
 
 
 def check_certificate(problem: Problem, plan: Plan, certificate: str) -> Plan:
-    """Return a plan whose claim the certificate proves; raises WrongAnswerError."""
+    """Return the plan if the certificate proves its claim; raises WrongAnswerError otherwise."""
     found = verdict_on(problem, plan, certificate)
     if not found.valid or any(each.claim == "status" and each.by is None for each in found.claims):
-        why = found.violations[0].message if found.violations else "its certificate is of something else"
+        why = found.violations[0].message if found.violations else "its certificate proves another claim"
         raise WrongAnswerError(f"plan: is not proved to be {plan.status}: {escape_controls(why)}")
     return plan

@@ -1,4 +1,4 @@
-"""Values that the service sends: jobs, events, results of batches, and errors, which are ServiceErrors."""
+"""Values received from the service: jobs, events, results of batches, and errors (subclasses of ServiceError)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from memplan.planner.errors import MAX_SHOWN, MemplanError, escape_controls
 from memplan.planner.model.plan import Plan
 
 _MOST_SHOWN = 2_000
-"""The most characters kept of a sentence from a service."""
+"""The maximum length, in characters, of an error sentence kept from a service."""
 
 
 class ServiceError(MemplanError):
-    """The service gave no answer; a busy or unreachable service may answer after `retry_after_s` seconds."""
+    """The service did not answer a request; a retry may succeed after `retry_after_s` seconds."""
 
     retry_after_s = 0.5
 
 
 class RefusedError(ServiceError):
-    """The service refuses a request, key or problem; `sentences` have the reasons."""
+    """The service refused a request; `status` is the HTTP status, and `sentences` are the reasons."""
 
     def __init__(self, status: int, *sentences: str) -> None:
         super().__init__("\n".join(sentences))
@@ -34,19 +34,19 @@ class RefusedError(ServiceError):
 
 
 class BusyError(RefusedError):
-    """The service is busy, or a part of it is not available for now."""
+    """The service is overloaded or a component of it is unavailable; a retry may succeed."""
 
 
 class AwayError(ServiceError):
-    """The service gave no answer, or none in time."""
+    """The service could not be reached, or did not answer in time."""
 
 
 class WrongAnswerError(ServiceError):
-    """The answer does not fit the request, such as a plan that breaks a rule."""
+    """The service's answer is malformed or false, such as a plan that violates a constraint."""
 
 
 def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedError:
-    """Return the error for a response's status and its problem details (RFC 9457)."""
+    """Return the error for a response, from its HTTP status and its problem details (RFC 9457)."""
     sentences: tuple[str, ...] = ()
     with suppress(LookupError, TypeError, ValueError):
         sentences = tuple(escape_controls(str(each)[:_MOST_SHOWN]) for each in from_json(content)["errors"][:MAX_SHOWN])
@@ -59,7 +59,7 @@ def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedErr
 
 
 class RemoteJob(BaseModel):
-    """A job in its current state; other fields from the service are attributes of their names, as JSON values."""
+    """The current state of a job; further fields that the service sends become attributes with JSON values."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -81,7 +81,7 @@ class RemoteJob(BaseModel):
 
 
 class JobPage(BaseModel):
-    """A page of jobs, and the link to the next page; None if it is the last."""
+    """A page of a list of jobs, and the link to the next page; None on the last page."""
 
     jobs: list[RemoteJob]
     next: str | None
@@ -89,7 +89,7 @@ class JobPage(BaseModel):
 
 @dataclass(frozen=True)
 class RemoteEvent:
-    """An event of a job: queued, started, better, progress, retried or finished; `data` has the details."""
+    """An event of a job, of kind queued, started, better, progress, retried or finished, with details in `data`."""
 
     seq: int
     kind: str
@@ -98,7 +98,7 @@ class RemoteEvent:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result for the problem at position `index` of a batch: a plan or an error."""
+    """The result for the problem at position `index` of a batch: either a plan or an error."""
 
     index: int
     plan: Plan | None

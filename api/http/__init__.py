@@ -1,1 +1,1 @@
-"""The HTTP service: the application, its routes, and the layers between them and a socket."""
+"""The HTTP service: the application, its routes, and the layers between the routes and the socket."""

@@ -1,4 +1,4 @@
-"""The requested form of answers: selected fields, another plan format, or a failure status for bad results."""
+"""The form in which a caller wants an answer: selected fields, a plan format, or a failure status for a bad result."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan.questions.question import Question
 from memplan.questions.question.selection import FIELDS, Selection
 
 FAILED = 417
-"""The status, if requested, of an answer for which the command's exit status would not be 0."""
+"""The HTTP status, on request, of an answer for which the command would exit with a status other than 0."""
 FAIL = "fail"
 FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
 _FORMATS = {row.media_type: name for name, row in PLAN_FORMATS.items() if row.is_default}
-"""The plan format for each media type in the header Accept."""
+"""The plan format for each media type of the Accept header."""
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
 @dataclass(frozen=True)
 class AnswerWishes:
-    """The requested form of an answer: selected fields, a failure status (`fails`), and the rest of the query."""
+    """The requested form of an answer: selected fields, whether a bad result fails, and the other query parameters."""
 
     query: str
     selection: Selection | None = None
@@ -38,9 +38,9 @@ class AnswerWishes:
 
     @classmethod
     def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
-        """Return the form that a request's query describes; raises OptionError for unknown fields."""
+        """Parse the requested form from a request's query; raises OptionError for fields that the answer lacks."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # the usual case, and faster
+        if not any(name in query for name in (FIELDS, FAIL)):  # skips parsing in the usual case
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])
@@ -51,7 +51,7 @@ class AnswerWishes:
         return cls(rest, selection, "true" in words)
 
     async def shape(self, request: Request, question: Question[Any], response: Response) -> Response:
-        """Return a response in the requested form; raises OptionError if that does not apply to it."""
+        """Return the response in the requested form; raises OptionError if the response is not JSON."""
         if response.status_code != 200 or (self.selection is None and not self.fails):
             return response
         if response.media_type != JSON:
@@ -70,7 +70,7 @@ class AnswerWishes:
 
 
 def format_accepted(request: Request) -> str:
-    """Return the plan format of the caller's preferred media type; `json` by default."""
+    """Return the plan format of the media type that the Accept header prefers; `json` by default."""
     accept = request.headers.get("accept")
     if accept is None or accept == "*/*":
         return "json"
@@ -84,7 +84,7 @@ def format_accepted(request: Request) -> str:
 
 
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
-    """Return the response with a written plan; if there are no placements, it is always JSON."""
+    """Return the response for a written plan; without placements, its media type is JSON."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
     links = _link_header(status)
     return Response(content, media_type=media, headers={"Link": links} if links else None)
@@ -92,6 +92,6 @@ def plan_response(content: bytes, status: str | None, plan_format: str) -> Respo
 
 @cache
 def _link_header(status: str | None) -> str:
-    """Return the Link header for a plan's status: the calls that prove the plan or explain it."""
+    """Return the Link header for a plan's status: the calls that can prove or explain the plan."""
     rows = ((each.path, each.link) for each in QUESTIONS.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

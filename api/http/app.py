@@ -1,4 +1,4 @@
-"""The service as an ASGI application, which `memplan serve` and the container run."""
+"""The ASGI application of the service, which `memplan serve` and the container run."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from memplan.planner import __version__
 
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
 _TURN_S = 0.001
-"""The seconds after which a working thread yields to a waiting event loop."""
+"""The seconds after which Python makes a busy thread yield to the event loop."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the application, with settings from the environment unless they are given. Raises OptionError."""
+    """Make the ASGI application; the settings default to those of the environment. Raises OptionError."""
     app = FastAPI(
         title="memplan",
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan,
-        docs_url=None,  # FastAPI's pages load scripts of other sites; the view `service` has its own
+        docs_url=None,  # FastAPI's pages load third-party scripts; the view `service` replaces them
         redoc_url=None,
-        openapi_url=None,  # `describe` adds this route
-        redirect_slashes=False,  # few clients repeat a body after a redirect
+        openapi_url=None,  # `describe` adds the route /openapi.json
+        redirect_slashes=False,  # few clients send the body again after a redirect
     )
     service = app.state.service = Service(settings or read_settings())
     calls = app.state.calls = defaultdict[str, set[str]](set)
@@ -59,11 +59,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
-    """Open the resources of the service and warm it up before the first request; close them after the last one."""
+    """Open the service's resources and warm it up before the first request; close them after the last one."""
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)
-        await to_thread.run_sync(warm_up)  # so that no request waits for one-time loading
+        await to_thread.run_sync(warm_up)  # keeps one-time loading out of the first request
         sys.setswitchinterval(_TURN_S)
         collect_rarely()
         stack.enter_context(handle_stop(service.stop))

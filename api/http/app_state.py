@@ -1,4 +1,4 @@
-"""The state that all calls of a server share: settings, store, plans, workers and threads."""
+"""The state shared by all requests of a server: settings, store, plan cache, worker processes and threads."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
-"""The most open streams in one process."""
+"""The maximum number of open streams in one process."""
 _THREADS = 2
-"""The number of threads for quick searches, and the number for other work."""
+"""The number of threads for quick searches, and also the number for other work."""
 _READ_S = 60.0
-"""The most seconds for reading a large body, including the wait for other bodies."""
+"""The maximum seconds for parsing a large body, including the wait while other bodies are parsed."""
 _GRACE_S = 0.25
-"""The seconds after the deadline until reading is abandoned; an answer counts as late after half a second."""
+"""The seconds after a deadline when a parse is abandoned; an answer counts as late only half a second after it."""
 _WATCHED_AFTER_S = 0.01
-"""The seconds before a client is watched for hanging up: most answers are faster, and the watching task has a cost."""
+"""The seconds before the server watches for a client's disconnect; most answers are faster and need no watcher."""
 
 
 class Service:
-    """The shared state of a server. Searches have separate slots, so that short work never waits for a search."""
+    """The shared state of a server. Only searches wait for slots, so that short work never waits for a search."""
 
     store: Store
     workers: Workers
@@ -57,7 +57,7 @@ class Service:
     solving: PlanService
     working: WorkService
     following: Following
-    """These attributes are set while the service is open."""
+    """These attributes exist while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -67,7 +67,7 @@ class Service:
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans()
-        # One more slot than a key may take, so that no key can take all of them.
+        # One slot more than a single key may occupy, so that a key can never occupy all of them.
         places = settings.solves + int(self.gate.requires_keys)
         self.queue = AdmissionQueue(places, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
@@ -89,12 +89,12 @@ class Service:
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
-        """Count a stream until its answer is sent; a dependency of streaming routes. Raises FullError."""
+        """Count the request's stream until its answer is sent; raises FullError. Streaming routes depend on it."""
         with cls.find_service(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Open the resources of the service, which the stack closes. Raises OptionError and StoreError."""
+        """Open the service's resources and register their closing on the stack. Raises OptionError and StoreError."""
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
@@ -110,15 +110,15 @@ class Service:
         self._enders.append(self.following.stop)
 
     async def find_key(self, key_id: str) -> Key | None:
-        """Return the store's record of a key; None if there is none."""
+        """Return a key's record from the store; None for an unknown key."""
         return await self.store.run_in_thread(partial(look_up, self.store.keys, key_id))
 
     def plan_key(self, key_id: str | None) -> str | None:
-        """Return the key whose known plans a caller may use; None for the shared plans of all keys."""
+        """Return the key whose cached plans a caller may use; None if all callers share one set of plans."""
         return None if self.settings.share_plans else key_id
 
     def counted_now(self) -> dict[str, int]:
-        """Return the current values of this server's gauges, by name."""
+        """Return the current value of each of this server's gauges, by name."""
         return {
             "workers": self.workers.pool.count,
             "places": self.queue.places,
@@ -133,16 +133,16 @@ class Service:
         return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
     async def _can_store(self) -> bool:
-        with suppress(FullDiskError):  # reported in the answer; all other calls still work
+        with suppress(FullDiskError):  # a full disk stops job submissions only
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
     async def run(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
-        """Run work on `n_bytes` bytes other than a search: at once if it is short, else in a thread.
+        """Run a function that handles `n_bytes` bytes and does not search: here if it is short, else in a thread.
 
-        With a deadline, NotInTimeError is raised soon after it, and a later result is dropped.
+        Soon after a given deadline, NotInTimeError is raised, and the function's result is discarded.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
@@ -153,9 +153,9 @@ class Service:
             raise NotInTimeError("body: could not be read within its time limit") from None
 
     async def read(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
-        """Return `function(body, *given)`, which parses a body; a large body is parsed in a child process.
+        """Return `function(body, *given)`, which parses a body; a child process parses a large body.
 
-        Raises InputError, and UnavailableError if the body could not be read in time.
+        Raises InputError, or UnavailableError if the body was not parsed in time.
         """
         if len(body) <= LARGE_BYTES:
             return await self.run(partial(function, body, *given), len(body))
@@ -165,13 +165,13 @@ class Service:
                 found: T = await self.workers.run(task, asyncio.Event())
                 return found
         except TooMuchMemoryError:
-            raise TooLargeError("body: must be read with the memory of one worker, and needs more") from None
+            raise TooLargeError("body: must be parsed within the memory of one worker, got more") from None
         except (NotInTimeError, TimeoutError):
-            raise UnavailableError(f"body: could not be read within {_READ_S:g} s beside others") from None
+            raise UnavailableError(f"body: could not be read within {_READ_S:g} s, since others came first") from None
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:
-        """Yield an event that is set when the client hangs up or the service stops."""
+        """Yield an event that is set when the client disconnects or the service stops."""
         cancelled = asyncio.Event()
         self._callers.add(cancelled)
         if self._is_stopping:
@@ -189,7 +189,7 @@ class Service:
             self._callers.discard(cancelled)
 
     def stop(self) -> None:
-        """End all current and future searches with their best plan so far."""
+        """End all current and future searches early; each answers with its best plan so far."""
         self._is_stopping = True
         for cancelled in self._callers:
             cancelled.set()
@@ -198,7 +198,7 @@ class Service:
 
 
 async def _watch_client(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait until a client hangs up; its body has been read, so no other message can arrive."""
+    """Wait for a client's disconnect, the only message that can follow a completely read body."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()

@@ -1,8 +1,8 @@
-"""Authorisation: keys with scopes and quotas (`dependencies=[may("plan")]` on a route), and cross-site requests.
+"""Authorisation: API keys with scopes and quotas, and a defence against requests from pages of other sites.
 
-A web page may let its own host name point to 127.0.0.1, so that its script can read the answers of a local server (DNS
-rebinding). But the browser then sends the page's name as `Host`, which reveals it. Any page may also post to 127.0.0.1
-without seeing the answer; browsers reveal the page and its site in `Origin` and `Sec-Fetch-Site`.
+A route depends on `may("plan")` to require a scope. By DNS rebinding, a malicious page points its own host name at
+127.0.0.1 and reads a local server's answers, but the browser then sends that name as `Host`. Without rebinding, a page
+can still post to 127.0.0.1; browsers then send `Origin` and `Sec-Fetch-Site`, which reveal the page's site.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memplan.api.store.tables.keys import Keys
 from memplan.planner.errors import excerpt
 
 ADMIN = "admin"
-"""The id and the name of the key from the settings."""
+"""The id and the name of the administrator's key, which the settings provide."""
 _KEPT_S = 2.0
 _USE_NOTED_S = 60.0
 _NO_HASH = digest("")
@@ -40,11 +40,13 @@ _LOG = logging.getLogger("memplan")
 
 
 class KeyGate:
-    """The check of a request's key, which returns its caller; for one event loop.
+    """Checks the key of each request and returns the caller that it identifies; for one event loop.
 
-    Keys from the store are cached for two seconds, so a revoked key works for so long, and an added key that was tried
-    before is refused for so long. The quota of requests per minute holds for each process: a token bucket that refills
-    evenly.
+    Keys read from the store are cached for two seconds. A revoked key therefore works for up to two seconds more, and
+    an id
+    tried before its key was added is refused for up to two seconds. Each process has its own quota of requests per
+    minute: a
+    token bucket with a steady refill.
     """
 
     def __init__(
@@ -63,14 +65,16 @@ class KeyGate:
     async def caller(
         self, authorization: str | None, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> Caller:
-        """Return the caller with this `Authorization`; raises NoKeyError, and FullError if a quota is used up.
+        """Return the caller for an Authorization header; raises NoKeyError, or FullError when a quota is used up.
 
-        If no key is required, raises ForbiddenError for a `Host` that a page of another site may have, and for requests
-        of such a page.
+        If no key is required, requests that another site's page may have sent raise ForbiddenError; `Host`, `Origin`
+        and `Sec-Fetch-Site` in `headers` reveal them.
         """
         if not self.requires_keys:
-            self._check_page(method, headers or {})
-            # A valid key gives its caller, unless a proxy in front of this server uses the header for keys of its own.
+            self._check_page_origin(method, headers or {})
+            # A valid key identifies its caller even if none is required, except with `require_keys` false: a proxy may
+            # then use
+            # the header for its own keys.
             if authorization is None or self._settings.require_keys is False:
                 return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
@@ -81,31 +85,32 @@ class KeyGate:
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
         key = await self._find_key(key_id) if key_id else None
-        # For an unknown id, a hash is compared as well, so that it takes as long as a wrong secret.
+        # An unknown id costs a hash comparison too, so that response times do not reveal which ids exist.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             way = "`memplan keys add NAME` makes one"
-            raise NoKeyError(f"authorization: the key is not known, or was revoked: {way}")
-        self._count(key)
+            raise NoKeyError(f"authorization: must be a known key that is not revoked: {way}")
+        self._count_request(key)
         return key.caller(self._settings.max_jobs_per_key, self._settings.max_kept_bytes_per_key)
 
-    def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raise ForbiddenError for a cross-site request, whatever name of this server it uses.
+    def _check_page_origin(self, method: str, headers: Mapping[str, str]) -> None:
+        """Raise ForbiddenError for a request that another site's page may have sent.
 
-        If `require_keys` is false, a proxy may be in front of the server, and `Host` does not identify the page.
+        With `require_keys` false, a proxy may rewrite `Host`, so that it does not identify the page.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
-            rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is asked for"
+            rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is required"
             raise ForbiddenError(f"host: {rule}, got {excerpt(host)}")
         if self._settings.require_keys is False:
             if site == "cross-site" and is_from_elsewhere(method, host, None, site):
                 raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {excerpt(site)}")
         elif is_from_elsewhere(method, host, origin, site):
-            rule = "must be that of this server's own pages where no key is asked for, unless --without-keys is said"
+            rule = "must be that of this server's own pages where no key is required, unless --without-keys is given"
             name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
             raise ForbiddenError(f"{name}: {rule}, got {excerpt(got)}")
 
     async def _find_key(self, key_id: str) -> Key | None:
+        """Return a key from the cache, or from the store if the cached answer is older than two seconds."""
         key, read_at = self._kept.get(key_id, (None, 0.0))
         if key is None and self._clock() - self._unknown.get(key_id, -inf) < _KEPT_S:
             return None
@@ -119,8 +124,8 @@ class KeyGate:
                 _put_bounded(self._kept, key_id, (key, self._clock()))
         return key
 
-    def _count(self, key: Key) -> None:
-        """Count a request of a key; raises FullError if the key's quota is used up."""
+    def _count_request(self, key: Key) -> None:
+        """Count a request against its key's quota; raises FullError if the quota is used up."""
         per_minute = key.max_requests_per_minute
         if per_minute is None:
             return
@@ -129,32 +134,34 @@ class KeyGate:
         budget = min(float(per_minute), budget + (now - then) * per_minute / 60)
         _put_bounded(self._left, key.id, (budget - (budget >= 1), now))
         if budget < 1:
-            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", (1 - budget) * 60 / per_minute)
+            raise FullError(
+                f"key {key.name}: must send at most {per_minute} requests a minute", (1 - budget) * 60 / per_minute
+            )
 
 
 def _put_bounded(table: OrderedDict[str, Any], name: str, value: Any) -> None:
-    """Put a value into a table of bounded size, and drop the oldest entries."""
+    """Put a value into a table of bounded size, which then drops its oldest entries."""
     table[name] = value
     while len(table) > _MOST_KEPT:
         table.popitem(last=False)
 
 
 def look_up(keys: Keys, key_id: str) -> Key | None:
-    """Return a key from the store, and record its use about once a minute. Raises StoreError."""
+    """Return a key from the store, and record the time of its use about once a minute. Raises StoreError."""
     key, now = keys.find(key_id), time.time()
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
             keys.note_use(key_id, now)
-        except StoreError as error:  # a full disk must not lock out a valid key
+        except StoreError as error:  # a valid key must still work while the disk is full
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
 
 
 @lru_cache(maxsize=64)
 def is_harmless(host: str | None, named: str = "") -> bool:
-    """True if no page of another site can have this `Host`: an address, localhost, or a name without a domain.
+    """Return True for a `Host` that another site's page cannot have: an address, localhost, or a name without a dot.
 
-    `named` lists further names of this server, separated by commas.
+    `named` lists this server's other names, separated by commas.
     """
     if not host:
         return True
@@ -173,7 +180,7 @@ def is_harmless(host: str | None, named: str = "") -> bool:
 
 
 def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: str | None) -> bool:
-    """True if the browser's headers show that a page of another origin sends a request that changes something."""
+    """Return True if the browser's headers reveal that another site's page sent a request that changes state."""
     if method in _SAFE_METHODS:
         return False
     if site is not None and site.strip().lower() not in _OWN_SITES:
@@ -182,30 +189,30 @@ def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: s
 
 
 class ScopeCheck(HTTPBearer):
-    """The check that a request's key has a scope; raises NoKeyError, ForbiddenError or FullError if not."""
+    """Checks that a request's key has a scope; raises NoKeyError, ForbiddenError or FullError otherwise."""
 
     def __init__(self, scope: Scope) -> None:
         description = "A key, as `memplan keys add` shows it once."
         super().__init__(scheme_name=HTTPBearer.__name__, description=description)
         self.scope = scope
 
-    async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the result is in `request.state`
-        """Admit a caller that has the scope, and store the caller in the state of the request."""
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the caller goes to `request.state`
+        """Admit a request whose caller has the scope, and store the caller in the request's state."""
         gate: KeyGate = request.app.state.service.gate
         caller = await gate.caller(request.headers.get("authorization"), request.method, request.headers)
         request.state.caller = caller
         if not caller.scopes & {self.scope, "admin"}:
-            raise ForbiddenError(f"key {caller.name}: must have the scope {self.scope} for this")
+            raise ForbiddenError(f"key {caller.name}: must have the scope {self.scope} for this call")
 
 
 def may(scope: Scope) -> Any:
-    """Return the dependency that admits callers with a scope before the body of a request is read.
+    """Return the route dependency that admits callers with a scope before their request's body is read.
 
-    The route gets the caller by `caller_of(request)`.
+    The route then obtains the caller by `caller_of(request)`.
     """
     return Depends(ScopeCheck(scope))
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the caller of a request, on a route with the dependency `may(...)`."""
+    """Return the caller of a request; its route must depend on `may(...)`."""
     return cast(Caller, request.state.caller)

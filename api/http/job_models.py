@@ -1,4 +1,4 @@
-"""Jobs, their events and job requests, in the form that callers read and write."""
+"""Jobs, their events and queries for jobs, in the JSON form that callers send and receive."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class JobChange(Value):
 
 
 def _time_text(seconds: object) -> object:
-    """Return a time in seconds as an ISO 8601 text; another value is returned unchanged."""
+    """Return a time, given as Unix seconds, in ISO 8601; any other value is returned unchanged."""
     if not isinstance(seconds, float | int):
         return seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -105,7 +105,7 @@ class JobList(BaseModel):
 
 
 def job_answer(job: Job) -> JobAnswer:
-    """Return the answer that describes a job."""
+    """Return the JSON answer that describes a job."""
     at = f"{PATH}/{job.id}"
     links: dict[str, str | None] = {"self": at, "events": f"{at}/events", "result": f"{at}/result"}
     links["plan"] = f"{at}/plan" if job.kind == PLAN else None
@@ -113,7 +113,7 @@ def job_answer(job: Job) -> JobAnswer:
 
 
 def job_list(jobs: list[Job], query: JobQuery) -> JobList:
-    """Return the page of jobs that a query selects; a full page links to the next one."""
+    """Return the page of jobs for a query; a full page has the link to the next page."""
     following = None
     if len(jobs) == query.limit:
         asked: dict[str, Any] = query.model_dump(exclude_none=True, exclude_defaults=True) | {"after": jobs[-1].id}
@@ -122,6 +122,6 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
 
 
 def server_sent(event: StoredEvent) -> ServerSentEvent:
-    """Return an event of a job as a server-sent event, with its number as id for `Last-Event-ID`."""
+    """Return a job's event as a server-sent event whose id, its number, serves as `Last-Event-ID`."""
     data = json.dumps({"at": _time_text(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

@@ -1,4 +1,4 @@
-"""The layers around requests: ids, accounting of bodies, headers, logs and metrics; and a fast path for questions."""
+"""ASGI layers around the routes: request ids, body accounting, headers, logs and metrics; a fast path for questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.api.refusals import FullError
 _LOG = logging.getLogger("memplan.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that machines request every few seconds, which are not logged; a server that is not ready logs that itself."""
+"""Paths that monitors request every few seconds: they are not logged, and a server logs itself that it is not ready."""
 _HUNG_UP = 499
 _DEPRECATED = ((b"deprecation", b"true"),)
 _HEADERS = (
@@ -35,29 +35,29 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""Security headers: unless a route sets others, browsers do not run, frame, sniff or cache an answer."""
+"""Security headers: browsers must not run, frame, sniff or cache an answer, unless its route sets other headers."""
 _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=31536000"))
 
 
 class Streams:
-    """The open streams, such as events and batches, up to a limit; one key may have half of them."""
+    """The open streams, such as job events and batches: their number is limited, and one key may have half of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.of_key = limit, Counter[str]()
 
     @property
     def count(self) -> int:
-        """The number of open streams."""
+        """The number of open streams of all keys."""
         return self.of_key.total()
 
     @contextmanager
     def open(self, key: str | None = None) -> Iterator[None]:
-        """Count a stream of a key (None without keys) while the block runs; raises FullError."""
+        """Count a stream of a key (None without keys) while the block runs; raises FullError above a limit."""
         name = key or ""
         if self.count >= self.limit:
             raise FullError(f"memplan: all {self.limit} streams are open")
         if key is not None and self.of_key[name] >= self.limit // 2:
-            raise FullError(f"memplan: this key has {self.limit // 2} streams open, half of all")
+            raise FullError(f"memplan: this key has {self.limit // 2} open streams, its maximum")
         self.of_key[name] += 1
         try:
             yield
@@ -68,10 +68,10 @@ class Streams:
 
 
 class Questions:
-    """The layer that answers the calls of questions itself, and passes on all other requests.
+    """The ASGI layer that calls the handlers of questions directly, and passes all other requests on.
 
-    For 20 buffers, the layers and dependencies of the framework take as long as the search. The routes are those of the
-    app, which describes them; `admits` replaces their dependencies.
+    For a problem of 20 buffers, the framework's layers and dependencies would take as long as the search. `routes` are
+    the app's own routes, which describe the calls; `admits` checks the key in place of their dependencies.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], admits: Callable[[Request], Awaitable[None]]) -> None:
@@ -79,7 +79,7 @@ class Questions:
         self.routes = {route.path: route for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an ASGI request: answer a question's call, or pass the request on."""
+        """Handle an ASGI request: answer a question, or pass the request on to the app."""
         route = self.routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         if route is None:
             await self.app(scope, receive, send)
@@ -95,17 +95,17 @@ class Questions:
 
 
 class Envelope:
-    """The outermost layer: it gives each request an id and a `body_share`, and each answer the id and headers.
+    """The outermost ASGI layer. It gives each request an id and a `body_share`, and each answer the id and headers.
 
-    The id is the caller's `X-Request-ID` if that is short and plain. If the program fails, the answer is 500 with the
-    identifier of the noted fault. A client that hangs up while it sends is no failure. Only the status is logged.
+    A caller's short and plain `X-Request-ID` becomes the id. An internal error is answered by status 500 with the
+    fault's id. A client that disconnects while it sends is not a fault. Logs have the status, not the content.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, faults: Faults, bodies: HeldBytes) -> None:
         self.app, self.metrics, self.faults, self.bodies = app, metrics, faults, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an ASGI request by passing it on, with the id, headers, log and metrics added."""
+        """Pass an ASGI request on, and add the id, headers, log line and metrics."""
         if scope["type"] != "http":
             try:
                 await self.app(scope, receive, send)
@@ -134,7 +134,7 @@ class Envelope:
             await self.app(scope, receive, send_framed)
         except ClientDisconnect:
             pass
-        except Exception as error:  # an error without a handler is a fault of the program
+        except Exception as error:  # an error without a handler is an internal fault
             told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise
@@ -145,6 +145,7 @@ class Envelope:
             REQUEST.reset(token)
 
     def _log_answer(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count an answered request in the metrics, and log it unless it is a routine probe."""
         route = getattr(scope.get("route"), "path", "none")
         self.metrics.count_answer(scope["method"], route, status, seconds)
         if not _LOG.isEnabledFor(logging.INFO) or (scope["path"] in _QUIET and status in (200, 503)):

@@ -1,4 +1,4 @@
-"""The parts of `/openapi.json` that do not follow from the types of the routes, such as bodies that may be files."""
+"""The parts of `/openapi.json` that the types of the routes do not determine, such as bodies that may be files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 
 def _body_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the model of a question's request body; for plans, with the options that only HTTP has."""
+    """Return the model of a question's request body; for plans, it has the options that exist only over HTTP."""
     model, shape = request_model(question), body_shape(question.name)
     if shape.options is question.options:
         return model
@@ -45,12 +45,12 @@ def _schema_reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _parameter_description(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    sayable = {key: value for key, value in schema.items() if value is not None}  # a query cannot have null
+    sayable = {key: value for key, value in schema.items() if value is not None}  # a query string has no null
     return {"name": name, "in": "query", "required": False, "description": description, "schema": sayable}
 
 
 def _model_parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
-    """Return the fields of a model as descriptions of query parameters."""
+    """Return the descriptions of a model's fields as query parameters."""
     return [
         _parameter_description(
             name,
@@ -62,26 +62,26 @@ def _model_parameters(model: type[BaseModel], description: str = "") -> list[dic
 
 
 def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field in a query, where objects and arrays are texts such as batch=1,length=128."""
+    """Return the schema of a field in a query, where an object or array is a text such as batch=1,length=128."""
     forms = schema.get("anyOf", [schema])
     scalars = [form for form in forms if form.get("type") not in ("array", "object")]
     return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}
 
 
 def describe_selection(extra: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a call whose answer may be partial or have a failure status."""
+    """Return a call's description with the query parameters that select fields or a failure status."""
     chosen = [_parameter_description(FIELDS, HELP, {"type": "string"})]
     chosen.append(_parameter_description(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
 
 
 def _body_description(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a request body, from its content by media type."""
+    """Return the description of a request body from the schema of each media type."""
     return {"requestBody": {"required": True, "content": content}}
 
 
 def question_request(question: Question[Any]) -> dict[str, Any]:
-    """Return the description of the query and the body of a question's call."""
+    """Return the description of the query parameters and the body of a question's call."""
     shape = body_shape(question.name)
     options, reading = shape.options, shape.reading
     parameters = _model_parameters(options, "Where the body does not say it.")
@@ -130,13 +130,13 @@ _PLAN_ANSWER: dict[str, Any] = {
 
 
 class _QuietJsonSchema(GenerateJsonSchema):
-    """A generator of JSON Schemas that omits defaults which JSON cannot express, without a warning."""
+    """A generator of JSON Schemas that silently omits defaults without a JSON form."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
 def _call_descriptions() -> dict[str, dict[str, Any]]:
-    """Return the descriptions of calls that read their bodies themselves, by path and method."""
+    """Return the descriptions, by path and method, of calls that parse their bodies without the framework."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
     questions = {question.path: {"post": _question_description(question)} for question in QUESTIONS.values()}
@@ -157,7 +157,7 @@ def _question_description(question: Question[Any]) -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> None:
-    """Let the app describe itself with bodies, their models and refusals; the description is made on first use."""
+    """Add bodies, models and error answers to the app's OpenAPI description, which is built on first use."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -1,4 +1,4 @@
-"""Errors as problem details of RFC 9457: `application/problem+json`, with one sentence for each broken rule."""
+"""Errors as problem details (RFC 9457): `application/problem+json` with one sentence for each broken rule."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
-"""The classes of errors that are answered with problem details."""
+"""The exception classes that are answered with problem details."""
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
-"""The seconds after which to retry a problem whose workers died, or that arrived when they did."""
+"""The seconds after which a client should retry a problem that was running, or arrived, when workers died."""
 NO_ROOM = "jobs: the disk of the database is full, so that none can be taken for now"
 ROOM = "all questions are answered; DELETE /v1/jobs/ID?forget=true removes a job that has ended, and makes room"
-"""The sentences about a full disk: the calls that it stops, and the calls that still work."""
+"""Sentences for a full disk: which call is refused, and which calls still work."""
 _PATH_SHOWN = 200
 _JOBS = "/v1/jobs/"
 _NEAR = 0.75
@@ -56,9 +56,9 @@ _PATHS: OtherWords = {
     "/docs, or /openapi.json for programs": "/docs /openapi /openapi.yaml /swagger /swagger.json /redoc /api /help",
     "/openapi.json, whose info has the version": "/version /v1/version",
 }
-"""For each path, the paths that other services use for it, so that an error can suggest it."""
+"""For each path of this service, the paths that other services use for it, to suggest the right one in a 404."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""The status phrases of RFC 9110 that older versions of Python lack."""
+"""Status phrases of RFC 9110 for which older versions of Python have other texts."""
 
 
 class ProblemDetails(BaseModel):
@@ -80,7 +80,7 @@ class ProblemDetails(BaseModel):
 def problem_details(
     status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
 ) -> Response:
-    """Return an error response in ASCII, so that any text from a caller can be quoted safely."""
+    """Return an error response. Its JSON is pure ASCII, so that quoted texts of callers are safe."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -94,7 +94,7 @@ def problem_details(
 
 
 def add_error_answers(app: Starlette) -> None:
-    """Let the app answer every error with problem details."""
+    """Make the app answer every error with problem details."""
     for error_type in REFUSED:
         app.add_exception_handler(error_type, _refuse_client)
     app.add_exception_handler(RequestValidationError, _refuse_query)
@@ -112,7 +112,7 @@ def _input_error_status(error: InputError) -> int:
 
 
 def error_answer(error: Exception) -> Response | None:
-    """Return the response to an error of the caller or the server; None if the error has no sentence for callers."""
+    """Return the response to an error of the caller or server; None if callers must not see the error's text."""
     if isinstance(error, InputError):
         return problem_details(_input_error_status(error), error.sentences, hints=error.ways)
     if isinstance(error, FaultError):
@@ -121,7 +121,7 @@ def error_answer(error: Exception) -> Response | None:
         _LOG.error("%s", error)
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # the error names machines, which callers must not see
+        _LOG.error("%s", error)  # it may name machines, so callers get another text
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
@@ -131,7 +131,7 @@ def error_answer(error: Exception) -> Response | None:
 
 
 def refuse(request: Request, error: Exception) -> Response:
-    """Return the response to an error of the classes REFUSED; count and log the reason, without data of the caller."""
+    """Return the response to an error in REFUSED, and count and log its reason without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
@@ -143,13 +143,13 @@ def refuse(request: Request, error: Exception) -> Response:
 
 @cache
 def _known_names() -> frozenset[str]:
-    """Return the names of all fields and options: the only values that a label of the metrics can have."""
+    """Return the names of all fields and options, which are the only values of the metrics label `about`."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 
 def _subject_of(sentence: str) -> str:
-    """Return the field or option that an error's sentence is about; `other` if it names none."""
+    """Return the field or option at the head of an error sentence; `other` if the head names none."""
     path = sentence.partition(": ")[0]
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _known_names()), "other")
 
@@ -159,7 +159,7 @@ async def _refuse_client(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_query(request: Request, error: Exception) -> Response:
-    """Return the response to errors that the framework finds in a query or header, with their locations as names."""
+    """Return the response to the framework's errors about a query or header, which name the parameter."""
     assert isinstance(error, RequestValidationError)
     faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
@@ -169,6 +169,7 @@ async def _refuse_query(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
+    """Return the response to an unknown path, method or job, with the probably intended one."""
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else excerpt(path)
@@ -199,6 +200,6 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return, for OpenAPI, the errors that a call can answer with; `calls.toml` has their descriptions."""
+    """Return the OpenAPI entries for error statuses of a call; `calls.toml` has their descriptions."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     return {status: {"content": content} for status in statuses}

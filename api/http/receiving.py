@@ -1,7 +1,7 @@
-"""Receive a request: check its media type, and read its body within limits of size, time and total memory.
+"""Receive a request: check its media type, and read its body within limits on size, time and total memory.
 
-The memory of the parsed body is estimated while it arrives, so that JSON such as `[{},{},...]`, which needs much memory
-for few bytes, is not parsed.
+The memory that parsing needs is estimated while the body arrives. JSON such as `[{},{},...]`, which takes little space
+but much memory, is therefore refused before it is parsed.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ from memplan.api.requests import MOST_BUFFERS
 from memplan.planner.errors import excerpt
 
 BODY_S = 30.0
-"""The most seconds for receiving a body."""
+"""The maximum seconds for receiving a body."""
 BODIES_HELD = 16
-"""The number of bodies of the largest size that may be held at a time; one key may hold half of them."""
+"""How many bodies of the maximum size the server may hold at one time; a single key may hold half of them."""
 SMALL_BYTES = 32 * 2**10
-"""The size in bytes up to which bodies are read at once, since a thread would take longer."""
+"""The size in bytes up to which a body is parsed on the event loop, which is faster than handing it to a thread."""
 _DRAIN_S = 0.4
 _BYTES_OF = ((b"{", 200), (b"[", 88), (b",", 64))
-"""For a character of JSON, the bytes of the parsed value that it begins: a small object, a list, or an item."""
+"""The estimated bytes of memory per JSON character: `{` begins a small object, `[` a list, and `,` a further item."""
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
-_MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
+_MORE = " (the server's MEMPLAN_MAX_BODY_BYTES sets this limit)"
 _HOW = f"`curl --json @FILE`; a table `curl -H 'content-type: {CSV}' --data-binary @FILE`, a model as {BYTES}"
 
 
 @dataclass
 class HeldBytes:
-    """The bytes of bodies of unanswered requests, in total and by key; for one event loop."""
+    """The bytes of bodies whose requests are unanswered, in total and per key; for one event loop."""
 
     most: int
     most_grown: int = 2**62
-    """The most memory in bytes that one body may take once it is parsed."""
+    """The maximum memory, in bytes, of one parsed body."""
     held: int = 0
     of_key: Counter[str | None] = field(default_factory=Counter)
 
 
 @dataclass
 class HeldShare:
-    """The bytes that one request holds."""
+    """One request's share of the held bytes."""
 
     whole: HeldBytes
     key_id: str | None = None
     count: int = 0
 
     def take(self, count: int) -> None:
-        """Hold more bytes until the request is answered; raises FullError if all requests together hold too many."""
+        """Hold more bytes until the request is answered; raises FullError above the limit in total or per key."""
         whole = self.whole
         is_over_half = self.key_id is not None and whole.of_key[self.key_id] + count > whole.most // 2
         if whole.held + count > whole.most or is_over_half:
-            raise FullError(f"memplan: requests of {whole.held} bytes are in work already")
+            raise FullError(f"memplan: unanswered requests already hold {whole.held} bytes")
         self.count += count
         whole.held += count
         whole.of_key[self.key_id] += count
 
     def release(self) -> None:
-        """Release all bytes that the request holds."""
+        """Release all bytes that this request holds."""
         self.whole.held -= self.count
         self.whole.of_key[self.key_id] -= self.count
         if not self.whole.of_key[self.key_id]:
@@ -78,32 +78,32 @@ class HeldShare:
 
 @dataclass
 class JsonGrowth:
-    """An estimate of the JSON received so far, without parsing it: its objects and lists, and its memory in bytes."""
+    """Counts objects and lists of JSON as it arrives, and estimates the bytes of memory of the parsed value."""
 
     n_openings: int = 0
     n_bytes: int = 0
 
     def add(self, text: bytes, most_bytes: int) -> None:
-        """Count a part of a body; raises TooLargeError above `most_bytes`, or for too many objects and lists."""
+        """Count a chunk of a body; raises TooLargeError above `most_bytes` of memory, or for too many objects."""
         counts = _character_counts(text)
         self.n_openings += counts[0] + counts[1]
         self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))
         if self.n_openings > MOST_BUFFERS:
-            raise TooLargeError(f"body: objects and lists must be at most {MOST_BUFFERS}, got more")
+            raise TooLargeError(f"body: must have at most {MOST_BUFFERS} objects and lists, got more")
         if self.n_bytes > most_bytes:
-            raise TooLargeError(f"body: must be read with {most_bytes} bytes of memory, and needs more")
+            raise TooLargeError(f"body: must be parsed within {most_bytes} bytes of memory, got more")
 
 
 def _character_counts(text: bytes) -> list[int]:
-    """Return how often each character of `_BYTES_OF` occurs in a text."""
+    """Return how many times each character of `_BYTES_OF` occurs in a text."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 
 
 def media_type(request: Request, *known: str) -> str:
-    """Return the media type of a body, JSON by default; raises MediaTypeError.
+    """Return the media type of a body, by default JSON; raises MediaTypeError.
 
-    Without `known` types, a body may be any file, except the form that curl sends by default.
+    Without `known` types, a body may be any file; only curl's default form type is refused.
     """
     header = request.headers.get("content-type")
     if header is None or header == JSON:
@@ -122,15 +122,15 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_body(request: Request, limit: int, media: str = "") -> bytes:
-    """Return the body of a request; raises TooLargeError once more than `limit` bytes are announced or received.
+    """Return a request's body; raises TooLargeError if more than `limit` bytes are announced or arrive.
 
-    TooLargeError is also raised for JSON as soon as its parsed value is known to take too much memory. A body that this
-    process will parse counts with the memory of its value. Raises TooSlowError if the body does not arrive in time, and
-    FullError if the server holds too many other bodies.
+    JSON is refused with TooLargeError as soon as its parsed value would need too much memory. If this process parses
+    the body, the value's memory counts as held. Raises TooSlowError if the body does not arrive in time, and FullError
+    if the server already holds too many bodies.
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()
-    share.key_id, body = caller_of(request).key_id, BytesIO()  # a BytesIO returns its bytes without a copy
+    share.key_id, body = caller_of(request).key_id, BytesIO()  # a BytesIO hands out its bytes without a copy
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")
@@ -145,17 +145,17 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
             if body.tell() <= LARGE_BYTES:
                 share.take(max(0, grown.n_bytes - body.tell()))
     except TimeoutError:
-        raise TooSlowError(f"body: must come within {BODY_S:g} s") from None
+        raise TooSlowError(f"body: must arrive within {BODY_S:g} s") from None
     except (TooLargeError, FullError):
         body.close()
         share.release()
-        await _drain(stream)
+        await _discard_rest(stream)
         raise
     return body.getvalue()
 
 
-async def _drain(stream: AsyncIterator[bytes]) -> None:
-    """Read and drop the rest of a body for a short time, since a client that still sends may not get the answer."""
+async def _discard_rest(stream: AsyncIterator[bytes]) -> None:
+    """Read and discard the rest of a body for a short time: a client that is still sending may miss the answer."""
     with anyio.move_on_after(_DRAIN_S):
         async for _ in stream:
             pass

@@ -1,4 +1,4 @@
-"""Submissions of jobs: the request of a question, and the terms of the job."""
+"""Submissions of jobs: a question's request and the terms of the job (priority, deadline)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Return a job from the query and body of `POST /v1/jobs`, without the body itself; raises InputError.
+    """Return a job from the query and body of `POST /v1/jobs`; its `body` stays empty. Raises InputError.
 
-    The job's deadline counts from now. `said` has the caller's key and the idempotency key.
+    The job's deadline counts from now. `said` has the fields `key_id` and `idempotency_key`.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, list[str]] = {}
@@ -40,7 +40,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     if kind not in QUESTIONS:
         names = ", ".join(QUESTIONS)
         raise OptionError(f"kind: must be one of {names}, got {excerpt(kind)}{did_you_mean(kind, QUESTIONS)}")
-    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # an option `name` is the file's name as well
+    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # an option `name` gets it too
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)
@@ -64,7 +64,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
 
 
 def _job_subject(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the facts about the subject of a job, whose inputs are checked unless another process reads them."""
+    """Return the hash, name and size of a job's subject; its inputs are checked unless a worker process parses them."""
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)

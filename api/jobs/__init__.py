@@ -1,1 +1,1 @@
-"""Asynchronous work: jobs, the workers that run them, and their events."""
+"""Asynchronous work: jobs, the workers that run jobs, and events that report on jobs."""

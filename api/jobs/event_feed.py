@@ -1,4 +1,4 @@
-"""The feed of job events to followers, who are woken by new events from any server."""
+"""The feed of job events: followers of a job are woken by its new events, whichever server wrote them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.events import StoredEvent
 
 _LOOK_S = 0.5
-"""The seconds between polls of the store for events of other servers."""
+"""The seconds between polls of the store for events that other servers wrote."""
 _AT_ONCE = 500
 _LOG = logging.getLogger("memplan")
 
 
 class Following:
-    """All followers of job events at a server, on one event loop; a single query polls for all of them."""
+    """All followers of job events at one server and event loop; a single poll of the store serves all of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -28,14 +28,14 @@ class Following:
         self._is_stopping = False
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Yield the events of a job after number `after`, past and future, until the job has ended.
+        """Yield the past and future events of a job that come after number `after`, until the job has ended.
 
         The feed also ends if the job is deleted, this server stops, or the store is unavailable. A follower can then
-        continue from its last number, at any server.
+        resume after its last event number, at any server.
         """
         while True:
             changed = asyncio.Event()
-            self._waiting[job_id][changed] = after  # set before the poll, so that an event during it is not missed
+            self._waiting[job_id][changed] = after  # set before the poll, which may miss a new event
             try:
                 events = await self._store.run_in_thread(partial(self._store.events.events_after, job_id, after))
                 for event in events:
@@ -57,22 +57,22 @@ class Following:
                     del self._waiting[job_id]
 
     def stir(self, job_id: str) -> None:
-        """Wake the followers of a job."""
+        """Wake the followers of a job, which then read its new events."""
         for changed in self._waiting.get(job_id, ()):
             changed.set()
 
     def open(self) -> None:
-        """Start to poll for events of other servers."""
+        """Start polling the store for events that other servers wrote."""
         self._looking = asyncio.create_task(self._poll_always())
 
     def stop(self) -> None:
-        """End all followers."""
+        """End the feeds of all followers."""
         self._is_stopping = True
         for job_id in self._waiting:
             self.stir(job_id)
 
     async def close(self) -> None:
-        """End all followers, and stop polling."""
+        """End the feeds of all followers, and stop polling."""
         self.stop()
         if self._looking is not None:
             self._looking.cancel()
@@ -87,6 +87,7 @@ class Following:
                 _LOG.warning("events cannot be followed: %s", error)
 
     async def _poll_store(self) -> None:
+        """Wake the followers of each job whose last event number in the store is newer than theirs."""
         followed = list(self._waiting)
         for at in range(0, len(followed), _AT_ONCE):
             some = followed[at : at + _AT_ONCE]
@@ -94,5 +95,5 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    if last.get(job_id, after + 1) > after:  # also wakes the followers of removed jobs
+                    if last.get(job_id, after + 1) > after:  # a removed job has no number; this wakes its followers too
                         changed.set()

@@ -1,4 +1,4 @@
-"""The jobs of an open server: their maintenance, their workers, and their event feed."""
+"""The jobs of a running server: maintenance of the store, job workers, and the event feed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 
 _TEND_S, _REMOVE_S, _FIRST_S = 0.5, 60.0, 5.0
-"""The seconds between two maintenance rounds, between two removals of old jobs, and until the first removal."""
+"""Seconds: between maintenance rounds, between removals of old jobs, and before the first removal."""
 _LOG = logging.getLogger("memplan")
 
 
 @asynccontextmanager
 async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[Following]:
-    """Maintain and run jobs until the block ends, and yield their event feed; the pool runs `settings.workers` jobs."""
+    """Maintain and run jobs while the block runs, and yield their event feed; `settings.workers` jobs run at a time."""
     following = Following(store)
     following.open()
     tending = asyncio.create_task(_maintain_always(store, metrics, settings))
@@ -44,7 +44,7 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
 
 
 async def _maintain_always(store: Store, metrics: Metrics, settings: Settings) -> None:
-    """Repeatedly end waiting jobs after their deadline, release jobs of dead workers, and remove old jobs."""
+    """Repeatedly expire waiting jobs, requeue jobs of dead workers, and remove old jobs."""
     removed_at = time.monotonic() - _REMOVE_S + _FIRST_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A job at a worker: a child process does the work, its reports are stored, and its end is written once."""
+"""One run of a job: a child process works, the worker stores its reports, and the end state is written once."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from memplan.solvers.search.control import NEVER
 
 T = TypeVar("T")
 AGAIN_S = 1.0
-"""The seconds before a store that did not answer is tried again."""
+"""The seconds between attempts to reach a store that does not answer."""
 _GRACE_S = 3.0
-"""The seconds after a job's limit in which its answer may arrive; they double with each attempt."""
+"""The seconds after a job's time limit in which its answer may arrive; they double with each failed attempt."""
 _LEAST_S = 0.05
-"""The seconds for a job whose deadline passed between its claim and its start."""
+"""The time limit, in seconds, of a job whose deadline passed after it was claimed."""
 _STOPPED = "its worker stopped"
 _LOG = logging.getLogger("memplan")
 
 
 class JobRun:
-    """The run of a job with a lease, until `work` returns; `cancelled` ends it early with the best plan so far."""
+    """The run of one leased job, until `work` returns; `cancelled` ends it early with the best plan so far."""
 
     def __init__(
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
@@ -48,12 +48,12 @@ class JobRun:
         self._began = time.monotonic()
 
     def lose(self) -> None:
-        """End the search without further writes, since another worker has taken the job."""
+        """End the search without writing anything more, because another worker has taken over the job."""
         self._is_lost = True
         self.cancelled.set()
 
     def work(self) -> State | None:
-        """Do the job and write its end state; return the state, or None if the job did not end here."""
+        """Run the job and write its end state. Return that state, or None if the job did not end in this run."""
         BODY.set(self.job.body)
         try:
             answer = self._work_answer()
@@ -67,13 +67,14 @@ class JobRun:
             return self._release_job(str(error), counts=True)
         except MemplanError as error:
             return self._write_end("failed", error=str(error))
-        except Exception as error:  # noqa: BLE001 - a job must end, whatever error the program has
+        except Exception as error:  # noqa: BLE001 - every job must end, even after an internal fault
             return self._write_end("failed", error=str(self._pool.faults.note(error, self.job.kind)))
         if not self.cancelled.is_set():
             return self._write_end("succeeded", answer)
         return self._release_job(_STOPPED, answer) if self._stopping.is_set() else self._write_end("cancelled", answer)
 
     def _work_answer(self) -> WorkAnswer:
+        """Return the answer that a child process finds for the job, and update the cached plan."""
         job, limit_s = self.job, self.job.time_limit_s
         plans, name = self._store.plans, self._known_as
         record = self._retry_write(lambda: plans.find(name)) if job.kind == PLAN else None
@@ -84,24 +85,24 @@ class JobRun:
         task = Task(perform, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
-            with suppress(StoreError):  # the answer matters more than the cache entry
+            with suppress(StoreError):  # without the cache entry, the answer is still valid
                 plans.replace(name, record, answer.known)
         return answer
 
     def _write_end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:
-        """Write the end state of the job and return it; None if the job did not end here."""
+        """Write the job's end state and return it; None if the lease was lost, so that nothing is written."""
         finish = self._store.leases.finish
         is_written = not self._is_lost and self._retry_write(lambda: finish(self.job, state, answer, error))
         return state if is_written else None
 
     def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue, with the best answer so far."""
+        """Return the unfinished job to the queue together with its best answer so far."""
         if not self._is_lost:
             self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None
 
     def _write_reports(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
-        """Write new reports of the child; if the lease is lost, end the work."""
+        """Write the child's new reports to the store; a lost lease ends the work."""
         progress: list[tuple[dict[str, Any], float]] = []
         for facts in reports:
             elapsed_s = facts.pop("elapsed_s", time.monotonic() - self._began)
@@ -114,7 +115,7 @@ class JobRun:
             self.lose()
 
     def _retry_write(self, write: Callable[[], T]) -> T:
-        """Repeat a write until the store accepts it, since an unavailable store comes back."""
+        """Repeat a write until the store accepts it, because the store may be unavailable for a while."""
         while True:
             try:
                 return write()

@@ -1,4 +1,4 @@
-"""Workers: they claim jobs from the store, run each job in a child process, and write its end once."""
+"""Job workers: claim jobs from the store, run each in a child process, and write each end state once."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from memplan.api.store.tables.jobs import SEEN_S
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
-"""The seconds between polls for jobs and cancellations."""
+"""The seconds between polls of the store for jobs and cancellations."""
 _LOOK_S = 5.0
-"""The seconds between polls if notifications wake the worker."""
+"""The seconds between polls when the database's notifications wake the worker."""
 _LATEST_S = 0.25
-"""The longest random delay of a worker that a notification has woken."""
+"""The maximum random delay, in seconds, of a worker that a notification has woken."""
 _LAST_PLACE_S = 0.5
-"""The seconds between polls for another key's job if one slot is free, as all waiting jobs may be of one key."""
+"""The seconds between polls with one slot free: it is for another key's job, and all waiting jobs may be of one key."""
 _LEAVE_S = 10.0
-"""The seconds that stopping workers wait for their searches to end."""
+"""The seconds for which stopping workers wait for their searches to end."""
 _LOG = logging.getLogger("memplan")
 
 
 CONNECTIONS = 1
-"""The database connections of a worker without its listener: transactions are short, and can wait for each other."""
+"""The database connections of a worker besides its listener: transactions are short and can share one."""
 _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
-"""The seconds of a lease, between its renewals, and between the worker's signs of life."""
+"""Seconds: the length of a lease, between its renewals, and between the worker's signs of life."""
 
 
 class JobWorkers:
-    """The workers of a process: they run up to `settings.workers` jobs of one key, plus one job of another key.
+    """The job workers of a process: at most `settings.workers` jobs of one key run at a time, and one of another key.
 
     One thread claims jobs and renews leases; each running job has a thread that waits for its child process.
     """
@@ -60,7 +60,7 @@ class JobWorkers:
         self._threads: set[threading.Thread] = set()
         self._looked_at = -inf
         self._is_unsure = False
-        """True after a claim whose transaction may or may not have been committed."""
+        """True after a failed claim whose transaction may have been committed nevertheless."""
         self._listening: NotificationThread | None = None
         self._is_told = self._was_told = False
         self._late_s = 0.0
@@ -70,16 +70,16 @@ class JobWorkers:
 
     @property
     def run_count(self) -> int:
-        """The number of jobs that this process runs."""
+        """The number of jobs that currently run in this process."""
         return len(self._runs)
 
     def start(self) -> None:
-        """Start to claim jobs."""
+        """Start the thread that claims jobs."""
         self._listening = self._store.start_listening(self._handle_notification)
         self._claiming.start()
 
     def close(self) -> None:
-        """Stop claiming jobs, and release the running jobs with their best plans."""
+        """Stop claiming jobs, end the running searches, and return their jobs with their best plans to the queue."""
         self._stopping.set()
         self._wake.set()
         for run in list(self._runs):
@@ -95,6 +95,7 @@ class JobWorkers:
         self._wake.set()
 
     def _claim_always(self) -> None:
+        """Claim jobs and renew leases until the worker stops; the claiming thread runs this."""
         renewed_at = seen_at = -inf
         while not self._stopping.is_set():
             if time.monotonic() - seen_at >= _SEE_S:
@@ -108,12 +109,12 @@ class JobWorkers:
             if not self._try_turn(self._claim):
                 self._try_turn(self._cancel)
                 self._wake.wait(self._pause_s)
-                if self._is_told:  # all other workers are woken as well
+                if self._is_told:  # the notification woke all workers; spread their polls
                     self._stopping.wait(uniform(0.0, self._late_s))
 
     @property
     def _pause_s(self) -> float:
-        """The seconds until the next poll if no notification wakes the worker before."""
+        """The seconds until the next poll, unless a notification wakes the worker earlier."""
         if self._listening is None or not self._listening.hears:
             return self._poll_s
         if not self._runs and not self._is_unsure:
@@ -121,23 +122,23 @@ class JobWorkers:
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _try_turn(self, turn: Callable[[], bool]) -> bool:
-        """Return the result of a turn; False if it failed, since the next turn may succeed."""
+        """Return the result of one step of the claiming thread; False after an error, as a later step may succeed."""
         try:
             return turn()
         except StoreError as error:
             _LOG.warning("cannot %s jobs: %s", turn.__name__.strip("_"), error)
             self._stopping.wait(AGAIN_S)
-        except Exception as error:  # noqa: BLE001 - other jobs must continue, whatever the error
+        except Exception as error:  # noqa: BLE001 - other jobs must continue after any error
             self._pool.faults.note(error, f"{turn.__name__.strip('_')} jobs")
             self._stopping.wait(AGAIN_S)
         return False
 
     def _claim(self) -> bool:
-        """Claim as many jobs as there are free slots; return True if more may be waiting."""
+        """Claim as many jobs as there are free slots; return True if further jobs may be waiting."""
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # The worker that was first last time claims at once. Others look first, which is cheaper if no job waits.
+        # The worker that won the last race claims at once. All others first check for waiting jobs, which costs less.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
             self._adapt_delay(came_late=True)
@@ -157,7 +158,7 @@ class JobWorkers:
         return bool(jobs)
 
     def _adapt_delay(self, *, came_late: bool) -> None:
-        """Delay the next poll if other workers were first, so that few workers compete for each job."""
+        """Adapt the delay after a notification. It grows while other workers win, so that few compete for each job."""
         if came_late and self._was_told:
             self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
         elif not came_late:
@@ -174,17 +175,17 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, end jobs whose lease is lost, and return unknown jobs to the queue."""
+        """Renew the leases of running jobs, end runs that lost theirs, and requeue jobs claimed without an answer."""
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.lose()  # a job that has just ended has no lease either, and loses nothing
+                run.lose()  # a job that just ended has no lease; losing it is harmless
         return True
 
     def _see(self) -> bool:
-        """Report to the store that this worker is alive."""
+        """Record a sign of life of this worker in the store."""
         self._store.leases.see(self.holder)
         return True
 
@@ -200,7 +201,7 @@ class JobWorkers:
 
 @contextmanager
 def run_workers(settings: Settings) -> Iterator[JobWorkers]:
-    """Open the store, and run its jobs until the block ends; raises OptionError and StoreError."""
+    """Open the store, and run its jobs while the block runs; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
     pool = ChildPool(settings, metrics.count_lost_worker, Faults(metrics.count_fault))
     workers = JobWorkers(store, settings, pool)

@@ -1,1 +1,1 @@
-"""Reports of plans for people and other tools: tables, pictures, charts and further formats."""
+"""Reports of plans for people and other tools: tables, pictures, charts and additional formats."""

@@ -1,7 +1,7 @@
-"""The two tables of Cadence's memory planning: the use of each memory, and the most bytes alive in all of them.
+"""The two tables of Cadence's memory planning: the use of each memory, and the peak live bytes over all memories.
 
-Headings and shape are those of print_memory_planning_info (pytorch/executorch v1.5.1,
-backends/cadence/aot/memory_planning.py), so that programs that read its tables can read these.
+Headings and layout are those of print_memory_planning_info (pytorch/executorch v1.5.1,
+backends/cadence/aot/memory_planning.py), so that programs that parse its tables can parse these.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from memplan.planner.model.problem import Problem
 
 _HEADINGS = ("Memory Space", "Base Address", "Memory Size (Bytes)", "Peak Memory Usage (Bytes)")
 _HEADING_PADDING = 2
-"""The least number of spaces that pad a column's heading."""
+"""The minimum number of spaces added to the width of a column's heading."""
 
 
 def memory_tables(problem: Problem, plan: Plan) -> str:
-    """Return both tables as text; the size of a memory without a size is left empty."""
+    """Return both tables as text; for a memory of unlimited size, the size column is empty."""
     rows = [
         (
             pool.name if pool.name.isprintable() else excerpt(pool.name),
@@ -37,10 +37,11 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
 
 
 def peak_over_time(problem: Problem) -> tuple[int, int] | None:
-    """Return the most bytes alive at once, and the first such time; None if a buffer has no lifetimes.
+    """Return the peak live bytes and the first time at which they occur; None if a buffer has no lifetime.
 
-    Each byte counts once, as views share the bytes of their buffers. So the number is at most the sum of the memories'
-    uses. It may be less than the use of a single memory that has holes, although the original's docstring denies that.
+    Views share the bytes of their buffers, so each byte counts once, and the peak is at most the sum of the memories'
+    uses. It may be smaller than the use of a single memory that has holes, although the docstring in Cadence denies
+    that.
     """
     table = problem.buffers
     has_no_time = (table.first[1:] == table.first[:-1]) & (table.size > 0)
@@ -52,7 +53,7 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
 
 
 def _draw_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
-    """Return the lines of a table with borders; the columns in `numbers` are right-aligned."""
+    """Return the lines of a table with borders; columns whose index is in `numbers` are right-aligned."""
     least = [len(heading) + _HEADING_PADDING for heading in headings] or [0] * len(rows[0])
     widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]
 

@@ -1,8 +1,8 @@
-"""A plan as an SVG picture: address over time, a rectangle for each lifetime, the bound and the fullest time.
+"""A plan as an SVG picture: addresses over time, a rectangle per lifetime, the lower bound and the fullest time.
 
-All pools have the same scales of bytes and of time; a panel is as high as its pool's highest end, bound, or size.
-Colours relate a buffer to the peak: alive at the fullest time, ending above the bound, or neither. Each rectangle has
-an id, `buffer-ROW-LIFETIME`, and a title, which browsers show under the pointer.
+All pools share the scales of bytes and time; a panel is as high as its pool's highest buffer, bound or size. Colours
+relate a buffer to the peak: alive at the fullest time, ending above the bound, or neither. Each rectangle has the id
+`buffer-ROW-LIFETIME` and a title that browsers show under the pointer.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from memplan.planner.verify.peak_growth import LiveSet, occupancies
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 80, 20, 30, 50
 _PLOT, _LEAST_PLOT = 340, 40
-"""The mean height of the pools' plots, and the least height of one, in pixels."""
+"""In pixels, the mean height of the pools' plots, and the minimum height of a plot."""
 _HEADROOM = 1.03
 _TICKS = 8
-"""The approximate largest number of ticks on the time axis."""
+"""The approximate maximum number of ticks on the time axis."""
 _LABELLED_AT_MOST = 60
 _LARGEST = 10
-"""The number of the largest buffers in a pool that always get a label."""
+"""How many of a pool's largest buffers always get a label."""
 _COLOURS = {"above the bound": "#b2182b", "at the fullest time": "#c9742a", "at other times": "#4878a8"}
 _CHARACTER, _LINE = 6, 12
 _LONGEST_LABEL = 24
 _INSIDE = 'fill="white"'
 _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
-"""The style of labels inside rectangles, and of labels over others, which have a white outline."""
+"""Styles of labels: inside a rectangle, and across rectangles, where the text has a white outline."""
 
 
 @dataclass(frozen=True)
 class _Box:
-    """A lifetime of a placed buffer: its row, its number, and its position in time and in the pool."""
+    """One lifetime of a placed buffer: its row, its number among the buffer's lifetimes, its times and its offsets."""
 
     row: int
     lifetime: int
@@ -49,9 +49,9 @@ class _Box:
 
 
 def draw(problem: Problem, plan: Plan) -> bytes:
-    """Return the SVG picture of a plan, with one panel for each pool; equal plans give equal bytes.
+    """Return the SVG picture of a plan, with one panel per pool; equal plans give identical bytes.
 
-    A buffer without lifetimes spans the whole time.
+    A buffer without lifetimes is drawn over the whole time axis.
     """
     times = np.concatenate((problem.buffers.start, problem.buffers.end))
     span = (int(times.min()), int(times.max())) if len(times) else (0, 1)
@@ -77,7 +77,7 @@ def draw(problem: Problem, plan: Plan) -> bytes:
 
 
 def _boxes_by_pool(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Box]]:
-    """Return, for each pool, a box for each lifetime of each buffer placed in it."""
+    """Return, for each pool, one box per lifetime of each buffer that the plan places in it."""
     table, placements = problem.buffers, plan.placements
     boxes: list[list[_Box]] = [[] for _ in problem.pools]
     for name, q, offset in zip(placements.ids, placements.pool.tolist(), placements.offset.tolist(), strict=True):
@@ -106,47 +106,47 @@ class _Panel:
 
     @property
     def height(self) -> int:
-        """The height of the panel in pixels, including axes and legend."""
+        """The height of the panel in pixels, including its axes and legend."""
         return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + _BOTTOM
 
     def x(self, time: int) -> float:
-        """Return the x coordinate of a time in pixels."""
+        """Return the x coordinate of a time, in pixels."""
         first, last = self.span
         return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (time - first) / max(1, last - first), 2)
 
     def y(self, offset: int) -> float:
-        """Return the y coordinate of an offset in pixels."""
+        """Return the y coordinate of an offset, in pixels."""
         return round(self.height - _BOTTOM - self.scale * offset, 2)
 
     def lines(self) -> Iterator[str]:
-        """Yield the SVG elements of the panel from back to front."""
+        """Yield the panel's SVG elements in drawing order, from back to front."""
         for offset, size in self.pool.reserved:
-            yield self._rectangle(self.span[0], offset, self.span[1], offset + size, 'fill="#dddddd"')
+            yield self._rectangle_element(self.span[0], offset, self.span[1], offset + size, 'fill="#dddddd"')
         alive = {self.problem.index[name] for name in self.live.buffers}
-        colours = [self._colour(box, alive) for box in self.boxes]
+        colours = [self._colour_name(box, alive) for box in self.boxes]
         for box, colour in zip(self.boxes, colours, strict=True):
             style = f'fill="{_COLOURS[colour]}" stroke="white" stroke-width="0.4"'
-            shape = self._rectangle(box.start, box.low, box.end, box.high, style)
-            yield f'<g id="buffer-{box.row}-{box.lifetime}"><title>{self._title(box)}</title>{shape}</g>'
-        yield from self._labels()
-        yield from self._axes()
-        yield from self._marks([colour for colour in _COLOURS if colour in colours])
+            shape = self._rectangle_element(box.start, box.low, box.end, box.high, style)
+            yield f'<g id="buffer-{box.row}-{box.lifetime}"><title>{self._tooltip_text(box)}</title>{shape}</g>'
+        yield from self._label_elements()
+        yield from self._axis_elements()
+        yield from self._mark_elements([colour for colour in _COLOURS if colour in colours])
 
-    def _colour(self, box: _Box, alive: set[int]) -> str:
+    def _colour_name(self, box: _Box, alive: set[int]) -> str:
         if self.bound is not None and box.high > self.bound:
             return "above the bound"
         return "at the fullest time" if box.row in alive else "at other times"
 
-    def _rectangle(self, start: int, low: int, end: int, high: int, style: str) -> str:
+    def _rectangle_element(self, start: int, low: int, end: int, high: int, style: str) -> str:
         x, y = self.x(start), self.y(high)
         return f'<rect x="{x}" y="{y}" width="{self.x(end) - x:.2f}" height="{self.y(low) - y:.2f}" {style}/>'
 
-    def _title(self, box: _Box) -> str:
+    def _tooltip_text(self, box: _Box) -> str:
         name, size = str(self.problem.buffers.ids[box.row]), int(self.problem.buffers.size[box.row])
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
-    def _labels(self) -> Iterator[str]:
-        """Yield labels inside rectangles with enough room; the largest buffers get a shortened or an outside label."""
+    def _label_elements(self) -> Iterator[str]:
+        """Yield the labels of boxes with enough room; the largest buffers also get one shortened or outside the box."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
@@ -161,7 +161,8 @@ class _Panel:
                 label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # A label in the middle would cover other boxes; it is put after its box or, if needed, before.
+                    # A centred label would cover other boxes, so it is put to the right of its box, or to the left at
+                    # the edge.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:
@@ -173,15 +174,15 @@ class _Panel:
                 style = f'text-anchor="{anchor}" font-size="10" {_INSIDE if fits else _BESIDE}{turned}'
                 yield text_at(x, y, label, style)
 
-    def _axes(self) -> Iterator[str]:
-        """Yield the title, the axes and their labels."""
+    def _axis_elements(self) -> Iterator[str]:
+        """Yield the panel's title, its axes and their labels."""
         right, bottom = _WIDTH - _RIGHT, self.height - _BOTTOM
         address = f" at {self.pool.base_address:#x}" if self.pool.base_address else ""
         used = None if self.use is None else self.use.used
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        least = 2 * _LINE / self.scale  # so that two lines of text do not touch
+        least = 2 * _LINE / self.scale  # keeps lines of text from touching
         step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')
@@ -194,8 +195,8 @@ class _Panel:
             yield f'<path d="M{x} {bottom}v4" stroke="#888"/>'
             yield text_at(x, bottom + 14, f"{time:,}", f'text-anchor="{anchor}"')
 
-    def _marks(self, colours: Sequence[str]) -> Iterator[str]:
-        """Yield the lines for the bound, the size and the fullest time, and the legend."""
+    def _mark_elements(self, colours: Sequence[str]) -> Iterator[str]:
+        """Yield the lines for the bound, the pool's size and the fullest time, and the legend."""
         x, y, right = _LEFT, self.height - 14, _WIDTH - _RIGHT
         marks = []
         if self.live.time is not None and self.boxes:
@@ -223,16 +224,16 @@ class _Panel:
 
 
 def text_at(x: float, y: float, text: str, style: str = "") -> str:
-    """Return an SVG text element that begins at a point, unless its style sets another anchor."""
+    """Return an SVG text element that starts at the point (x, y), unless `style` sets another anchor."""
     return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escape(text)}</text>'
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` (at least 4) characters, with an ellipsis in its middle if it was longer."""
+    """Return a text of at most `most` (at least 4) characters; a longer text gets an ellipsis in its middle."""
     head = (most - 1) // 2
     return text if len(text) <= most else f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[head + 1 - most :]}"
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for XML, with characters that XML forbids replaced."""
+    """Return a text escaped for XML, with U+FFFD in place of each unprintable character."""
     return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

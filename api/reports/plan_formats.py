@@ -1,4 +1,4 @@
-"""The formats in which plans can be written: memplan's own files, and reports in the formats of other compilers."""
+"""The formats in which plans can be written: memplan's own file formats, and reports in other compilers' formats."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ JSON = FORMATS["json"].MEDIA_TYPE
 
 
 class PlanFormat(NamedTuple):
-    """A format of plans and its media type; `is_default` if a header Accept with that media type selects it."""
+    """A format of plans and its media type; if `is_default`, an Accept header with that media type selects it."""
 
     write: Callable[[Plan, Problem], bytes]
     media_type: str = JSON
@@ -21,7 +21,7 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Return a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format cannot express that."""
+    """Return a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format requires them."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)
@@ -34,17 +34,16 @@ def _tables_report(plan: Plan, problem: Problem) -> bytes:
 
 
 def _triples_report(plan: Plan, problem: Problem) -> bytes:
-    """Return (id, pool, offset) of every buffer, as a list of lists in JSON."""
+    """Return the triple (id, pool, offset) of every buffer, as a JSON list of lists."""
     return to_json([[row["id"], row["pool"], row["offset"]] for row in plan.placements.rows()]) + b"\n"
 
 
 def _exir_report(plan: Plan, problem: Problem) -> bytes:
-    """Return a plan in the counting of ExecuTorch's intermediate representation: memories from 1, and 0 for constants.
+    """Return a plan in ExecuTorch's terms: memories count from 1, and 0 is the memory of constants.
 
-    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires.
-    `peak_memory_usages_per_memory` is not, like Cadence's function of that name (whose docstring shows an entry for
-    memory 0 that it does not return). Specs that share bytes have the same `mem_obj_id` in their memory.
-    """
+    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires. Like Cadence's
+    function of that name, `peak_memory_usages_per_memory` has no such entry (though Cadence's docstring shows it) and
+    is not rounded. Specs that share bytes have the same `mem_obj_id` in their memory."""
     from memplan.api.reports.memory_tables import peak_over_time
 
     used = [pool.used or 0 for pool in plan.pools]
@@ -62,11 +61,12 @@ def _exir_report(plan: Plan, problem: Problem) -> bytes:
 
 
 def _exir_specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
+    """Return the memory, object number and offset of each buffer; overlapping buffers share an object."""
     rows = plan.placements.rows()
     memory = [problem.pool_index[str(row["pool"])] for row in rows]
     ends = [int(row["offset"]) + int(problem.buffers.size[problem.index[row["id"]]]) for row in rows]
     objects = [0] * len(rows)
-    reached: dict[int, tuple[int, int]] = {}  # for each memory, the current object and its end so far
+    reached: dict[int, tuple[int, int]] = {}  # per memory: the current object's number and end
     for k in sorted(range(len(rows)), key=lambda k: int(rows[k]["offset"])):
         number, end = reached.get(memory[k], (-1, 0))
         if number < 0 or int(rows[k]["offset"]) >= end:
@@ -85,4 +85,4 @@ PLAN_FORMATS: Mapping[str, PlanFormat] = {
     "triples": PlanFormat(_triples_report),
     "exir": PlanFormat(_exir_report),
 }
-"""The formats of plans by name, including formats that memplan cannot read; all entrances use this table."""
+"""The formats of plans by name, including formats that memplan only writes; all entrances use this table."""

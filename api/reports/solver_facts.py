@@ -1,4 +1,4 @@
-"""The facts about each solver, for the command and for HTTP."""
+"""Facts about each solver, for the command line and for HTTP."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class SolverFacts(Answer):
 
     @property
     def lacks(self) -> list[str]:
-        """The constraint kinds and features that the solver does not support, sorted."""
+        """The constraint kinds and features that the solver does not support, in sorted order."""
         return sorted(EVERYTHING.difference(self.can))
 
 
 def solver_facts() -> list[SolverFacts]:
-    """Return the facts about all solvers; reference planners come last."""
+    """Return the facts about all solvers, with reference planners last."""
     own = [
         SolverFacts.from_fields(
             row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None

@@ -1,4 +1,4 @@
-"""The views: pages of answers, which extensions write, and the values that they show."""
+"""Views, which are HTML pages of answers written by extensions, and the values that they display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 
 @dataclass(frozen=True)
 class PlanOf:
-    """A plan that is valid for its problem, with a title for the page."""
+    """A plan that is valid for its problem, and the title that a page gives it."""
 
     problem: Problem
     plan: Plan
@@ -23,7 +23,7 @@ class PlanOf:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """A point of a chart: its value, its lower bound if known, and its plan."""
+    """A point of a chart: its coordinates, label, lower bound if known, and plan."""
 
     x: float
     y: float | None
@@ -38,13 +38,13 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """An axis of a chart: its name, and its unit `bytes`, `number` or `ratio`."""
+    """An axis of a chart: its name, and its unit (`bytes`, `number` or `ratio`)."""
 
     name: str
     unit: str = "bytes"
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes the named view."""
+    """Return the function that writes the view of this name; extensions provide views."""
     found: Callable[..., bytes] = extensions("views")[name].load()
     return found

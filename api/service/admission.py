@@ -1,4 +1,4 @@
-"""The admission queue: a request gets a slot, waits for one, or is refused on arrival."""
+"""The admission queue: on arrival, a request gets a slot, starts to wait for one, or is refused."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from math import inf
 from memplan.api.refusals import FullError, NoTurnError
 
 _PARTS = 4
-"""The number of times that a waiting request tries to make room during its time limit."""
+"""How many times a waiting request tries to make room before its time limit ends."""
 MOST = 3
-"""The factor by which slots may be overbooked: by long requests, by light ones, and by requests that would be late."""
+"""The factor by which slots may be overbooked: for long requests, light requests, and requests that would be late."""
 _SHARE_S, _END_S = 0.05, 0.05
-"""The seconds for which a slot is held at least, and in which its holder ends after a signal to be short."""
+"""The minimum seconds for which a slot is held, and the seconds in which its holder ends after the signal to do so."""
 _LATE_S = 0.2
-"""The seconds by which an answer may miss its deadline."""
+"""The seconds by which an answer may exceed its deadline."""
 _SOON_S = 0.01
-"""The least seconds between two looks at a waiting request."""
+"""The minimum seconds between two attempts of one waiting request."""
 _LIGHT_S, _LIGHT_BITS = 0.1, 14
-"""Limits for light requests: expected seconds or, for an unknown sort, the bits of the size (2**14 bytes)."""
+"""A request is light up to these expected seconds; a request of an unknown sort, up to this bit length (16 KiB)."""
 _LIGHT_HELD_S = 0.25
-"""The seconds after which a light request that still runs counts as an ordinary one."""
+"""The seconds after which a light request that is still running counts as an ordinary one."""
 _FADE_S, _USUAL = 30.0, 8
-"""The half-life of measurements in seconds, and the number of recent requests that predict an unknown sort."""
+"""The half-life of measurements, in seconds, and the number of recent requests that predict an unknown sort."""
 _OF_TIME = 0.5
-"""The share of its time after which a request should begin, however much time is left."""
+"""The fraction of its time limit after which a request should start, however much time is left."""
 Sort = tuple[str, int]
 """The question of a request and the bit length of its body: requests of one sort take similar time."""
 
 
 @dataclass(eq=False)
 class Seat:
-    """A request for a slot, and the slot that it gets; times are seconds of the monotonic clock.
-
-    caller: the key of the caller, which may not hold all slots.
-    due: the deadline; infinite for a request that is never refused.
-    sort: the question and the bit length of the body; None for a search for a plan.
-    least_s: the seconds needed for a first answer, from recent times of the sort when the request arrived.
-    can_end: True if there is an answer before the end; when others wait, `is_short` is set to end with that answer.
-    has_answer: True if the caller has an answer already, so that the request does not begin in an overbooked slot.
-    first_at: the time of the first answer.
-    is_beyond: True if the request began in an overbooked slot.
-    refusal: the reason why the request has no slot, once it `is_decided`.
+    """A request for a slot, and the slot once it is granted; times are in seconds of the monotonic clock.
+    caller: the id of the caller's key, which may not hold all slots.
+        caller: the key of the caller, which may not hold all slots.
+        due: the deadline; infinite for a request that is never refused.
+        sort: the question and the bit length of the body; None for a search for a plan.
+        least_s: the seconds needed for a first answer, estimated on arrival from recent requests of the sort.
+        can_end: True if there is an answer before the end. If others wait, `is_short` is set to make it end with that
+        answer.
+        has_answer: True if the caller already has an answer, so that the request may not start in an overbooked slot.
+        first_at: the time of the first answer.
+        is_beyond: True if the request started in an overbooked slot.
+        refusal: the error if the request was refused; set before `is_decided`.
     """
 
     caller: str | None
@@ -66,21 +67,21 @@ class Seat:
 
     @property
     def turn(self) -> float:
-        """The time by which the request should begin, so that long time limits do not mean long waits."""
+        """The time by which the request should start: half of its time limit at most is spent waiting."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
 
 class AdmissionQueue:
-    """The slots of a server, on one event loop: `places` in all, at most `of_key` for one key; `length` requests wait.
+    """A server's slots, for one event loop: `places` in total, at most `of_key` per key; `length` requests may wait.
 
-    Requests begin in the order in which half of their time is over, except requests of a key that holds its maximum. A
-    request is refused on arrival if it would have no answer in time, judged by the recent times of its sort and of the
-    requests before it.
+    Requests start in the order in which half of their time limit is over, except those of a key at its maximum. A
+    request is refused on arrival if it would get no answer in time, according to recent requests of its sort and those
+    ahead of it.
 
-    An admitted request that has waited for a part of its time signals the request that has held a slot for longest, and
-    has no signal yet, to be short. If it would still be late, or half of its time is over, it begins in an overbooked
-    slot. Only if the slots are overbooked `MOST` times is it refused, once it has less time left than its sort needs.
-    Light requests have as many separate slots. Requests that may not be refused do not count as waiting.
+    A request that has waited for a quarter of its time signals the longest-running request without a signal to end
+    soon. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is refused only if
+    the slots are overbooked `MOST` times and less time is left than its sort needs. Light requests have the same number
+    of separate slots. Requests with an infinite deadline, which are never refused, do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -89,9 +90,9 @@ class AdmissionQueue:
         self._held: list[Seat] = []
         self._queue: list[Seat] = []
         self._measured: dict[Sort, tuple[float, float, float]] = {}
-        """For each sort, the seconds until the first and the last answer, and the time of measurement."""
+        """For each sort, the seconds until the first and the last answer, and the time of that measurement."""
         self._usual_s = 0.0
-        """The seconds until the first answers of recent requests of any sort."""
+        """The mean seconds until the first answer of recent requests of any sort."""
 
     @property
     def busy_slots(self) -> int:
@@ -100,11 +101,11 @@ class AdmissionQueue:
 
     @property
     def waiting_count(self) -> int:
-        """The number of waiting requests that may be refused."""
+        """The number of waiting requests that may still be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
     def note_first(self, place: Seat) -> None:
-        """Record that a request has a first answer now."""
+        """Record the time of a request's first answer."""
         place.first_at = place.first_at or time.monotonic()
 
     async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
@@ -128,7 +129,7 @@ class AdmissionQueue:
         return wish.began is not None
 
     def ask(self, wish: Seat) -> None:
-        """Decide on a request: grant a slot, refuse it, or let it wait."""
+        """Decide on an arriving request: grant it a slot, refuse it, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
             wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
@@ -142,16 +143,16 @@ class AdmissionQueue:
                 self._refuse(wish, FullError(f"memplan: {rule}", free_s))
                 return
             if is_late or are_others_late:
-                self._refuse_for(wish, free_s)
+                self._refuse_after_wait(wish, free_s)
                 return
         self._queue.append(wish)
         if wish.due < inf:
-            self._schedule_press(wish)
+            self._schedule_attempt(wish)
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
         """Release a slot, which the first waiting request of a key below its maximum gets; or withdraw a request.
 
-        If `is_measured`, the duration is recorded for the request's sort.
+        If `is_measured`, the request's duration is recorded for its sort.
         """
         if place in self._queue:
             self._queue.remove(place)
@@ -162,17 +163,17 @@ class AdmissionQueue:
             self._fill_slots()
 
     def _fill_slots(self) -> None:
-        """Give free slots to waiting requests; refuse requests with too little time left."""
+        """Grant free slots to waiting requests; refuse a request that has less time left than it needs."""
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.turn)
             self._queue.remove(following)
             if self._is_over(following):
-                self._refuse_for(following, following.least_s)
+                self._refuse_after_wait(following, following.least_s)
             else:
                 self._grant_slot(following)
 
     def _make_room(self, wish: Seat) -> None:
-        """Make room for a waiting request, begin it in an overbooked slot, or refuse it if neither is possible."""
+        """Make room for a waiting request by ending another one, start it in an overbooked slot, or refuse it."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected_wait(wish)
@@ -184,16 +185,17 @@ class AdmissionQueue:
             return
         if (is_late and wish.has_answer) or self._is_over(wish):
             self._queue.remove(wish)
-            self._refuse_for(wish, free_s)
+            self._refuse_after_wait(wish, free_s)
             return
         now = time.monotonic()
         may_end = [place for place in self._held if place.can_end and not place.is_short.is_set()]
         longest = min(may_end, key=lambda place: place.began or now, default=None)
         if longest is not None and now - (longest.began or now) >= _SHARE_S:
             longest.is_short.set()
-        self._schedule_press(wish)
+        self._schedule_attempt(wish)
 
-    def _schedule_press(self, wish: Seat) -> None:
+    def _schedule_attempt(self, wish: Seat) -> None:
+        """Schedule the next attempt to make room for a waiting request."""
         part_s, least_s = (wish.due - wish.arrived) / _PARTS, wish.least_s
         last_s = wish.due + _LATE_S - least_s - time.monotonic()
         delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, _SOON_S))
@@ -201,7 +203,7 @@ class AdmissionQueue:
             delay_s = min(delay_s, max(turn_s, _SOON_S))
         asyncio.get_running_loop().call_later(delay_s, self._make_room, wish)
 
-    def _refuse_for(self, wish: Seat, free_s: float) -> None:
+    def _refuse_after_wait(self, wish: Seat, free_s: float) -> None:
         rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
         self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
@@ -210,18 +212,19 @@ class AdmissionQueue:
         wish.is_decided.set()
 
     def _is_free_for(self, wish: Seat) -> bool:
+        """Return True if an ordinary or light slot is free that the request's key may take."""
         lane = [place for place in self._held if place.is_light == wish.is_light]
         if len(lane) >= self.places or _held_count(lane, wish.caller) >= self._of_key:
             return False
-        # Light requests that take long become ordinary ones, above the number of ordinary slots.
+        # A slow light request becomes an ordinary one and then exceeds the ordinary slots, so these are counted too.
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """True if the numbers of slots held, in all and by the key, are below their limits multiplied by `times`."""
+        """Return True if the slots held, in total and by the caller's key, are fewer than `times` their maximum."""
         return len(held) < times * self.places and _held_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
-        """True if a request has less time left than its sort needs."""
+        """Return True if a request has less time left than its sort needs."""
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
@@ -232,13 +235,13 @@ class AdmissionQueue:
         wish.is_decided.set()
 
     def _make_ordinary(self, place: Seat) -> None:
-        """Count a light request that still runs as an ordinary one, and fill the slot that this frees."""
+        """Count a light request that is still running as an ordinary one, and grant the slot that this frees."""
         if place in self._held:
             place.is_light = False
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait for a slot, and whether this request, or a less urgent one, would be late."""
+        """Return the expected wait in seconds, and whether this request, or a less urgent one, would be late."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
         ends, of_callers = self._free_times(lane, self.places, now), dict[str | None, list[float]]()
@@ -258,12 +261,12 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return the times at which each slot is expected to be free, as a heap; overbooked requests free none."""
+        """Return, as a heap, when each slot is expected to be free; requests in overbooked slots free none."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
     def _expected_end(self, place: Seat, now: float) -> float:
-        """Return the time at which a slot is expected to be free if others wait for it."""
+        """Return the time at which a slot is expected to be free if other requests wait for it."""
         began = place.began or now
         if not place.can_end:
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
@@ -273,7 +276,7 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and the last answers of recent requests of a sort."""
+        """Return the seconds until the first and the last answer of recent requests of a sort, decayed by age."""
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
@@ -281,6 +284,7 @@ class AdmissionQueue:
         return first_s * faded, whole_s * faded
 
     def _record_times(self, place: Seat) -> None:
+        """Update the expected seconds of a sort from a request that has ended."""
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
             before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)
@@ -291,7 +295,7 @@ class AdmissionQueue:
 
 
 def _weighted_mean(old: float, new: float) -> float:
-    """Return the mean of an old and a new measurement, in which an increase has more weight."""
+    """Return the weighted mean of an old and a new measurement; an increase gets more weight than a decrease."""
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 

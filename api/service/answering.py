@@ -1,4 +1,4 @@
-"""Answer questions: each request waits for a slot, and a child process does the work."""
+"""Answer requests of questions: each waits for a slot, and a child process does the work."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 _ANSWER_S = 0.25
-"""The seconds reserved for returning the answer about a file of another system."""
+"""The seconds reserved for returning an answer that a forked process computed from a foreign file."""
 _LEAST_S, _GRACE_S = 0.1, 0.3
-"""The least seconds for any request, and the seconds after its deadline in which its answer may arrive."""
+"""The minimum seconds for any request, and the seconds after its deadline in which its answer may still arrive."""
 OF_A_LINE = ("id",)
-"""The fields that a line of a batch may have in addition to its problem."""
+"""The fields that a line of a batch may have besides its problem and options."""
 _CARRY_S = 2e-7
-"""The seconds reserved for each byte of a large problem, to verify and to write its plan."""
+"""The seconds per byte of a large problem that are reserved for verifying and writing its plan."""
 
 
 class WorkService:
-    """The service that answers the requests of a server in child processes; its event loop only moves bytes."""
+    """Answers a server's requests in child processes, so that the event loop only moves bytes."""
 
     def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache, metrics: Metrics) -> None:
         self._workers, self._queue, self._cache, self._metrics = workers, queue, cache, metrics
@@ -64,14 +64,14 @@ class WorkService:
     ) -> WorkAnswer:
         """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
 
-        If it `can_end` and other requests wait, the answer may be the best so far. The work is repeated once if the
-        child process is lost. Raises the errors of the question, FullError if no slot is free, and NotInTimeError if
-        the time was too short.
+        With `can_end`, the answer may be the best so far if other requests wait. If the child process is lost, the work
+        is repeated once. Raises the question's errors, FullError if no slot is free, and NotInTimeError if the time is
+        too short.
         """
         kind, _, body = request
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
         if deadline.remaining_s <= 0:
-            raise NotInTimeError(f"{kind}: came whole only after its time limit")
+            raise NotInTimeError(f"{kind}: must arrive completely within its time limit")
         sort = kind, len(body).bit_length()
         place = Seat(key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
         task = Task(perform, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
@@ -87,10 +87,11 @@ class WorkService:
         cancelled: asyncio.Event,
         key_id: str | None = None,
     ) -> WorkAnswer:
-        """Return the plan of a problem so large that only a child process reads it, searched from the known plan.
+        """Return the plan of a problem so large that only a child process parses it; the search starts from the known
+        plan.
 
-        Of equal simultaneous requests, one is answered, and the others get its answer. If the deadline is infinite, the
-        time limit counts from when the request gets its slot.
+        Equal simultaneous requests share one search and its answer. With an infinite deadline, the time limit counts
+        from the moment at which the request gets its slot.
         """
         name = *request, problem_hash, plan_format, deadline.at == inf
         if is_new := (running := self._running.get(name)) is None:
@@ -113,6 +114,7 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
+        """Plan a large problem in a child process from the stored plan, and store a better one."""
         record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
         due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
@@ -126,9 +128,9 @@ class WorkService:
         return answer, "miss" if record is None else "started_from"
 
     async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
-        """Wait for a slot, run the task, and return its answer; a lost child process is replaced once."""
+        """Wait for a slot, run the task, and return its answer; a task whose child process is lost is run once more."""
         if not await self._queue.take(place, cancelled):
-            raise UnavailableError(f"{task.what}: was cancelled before it had its turn")
+            raise UnavailableError(f"{task.what}: was cancelled before it started")
         run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
         try:
             try:
@@ -141,14 +143,14 @@ class WorkService:
 
 
 class _LargePlan:
-    """A large plan that is made once for all callers who request it at the same time, until none of them waits."""
+    """The search for a large plan, shared by all callers that request it meanwhile; it ends when none is left."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
         self._over, self._callers = asyncio.Event(), 0
         self.task = asyncio.create_task(work(self._over))
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
-        """Wait for the answer; after `cancelled` is set, for the best answer so far if no other caller waits."""
+        """Wait for the answer. After `cancelled` is set, the last remaining caller gets the best answer so far."""
         self._callers += 1
         leaving = asyncio.create_task(cancelled.wait())
         try:
@@ -162,14 +164,14 @@ class _LargePlan:
 
 
 def look(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Return a parsed request without its inputs, for another process, and the problem hash of a plain plan or None."""
+    """Return a parsed request without its inputs, for another process; and for a plain plan, its problem's hash."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
 
 
 def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return the body of a request with the plan to keep in place of its hash, and with all options."""
+    """Return a request's body, complete with its options, in which the plan to keep replaces its hash."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
@@ -184,9 +186,9 @@ def perform(
     record: StoredPlan | None = None,
     before: bytes | None = None,
 ) -> WorkAnswer:
-    """Answer a request or a job in a child process; raises MemplanError.
+    """Answer a request or a job; this function runs in a child process. Raises MemplanError.
 
-    The search for a plain plan starts from the cached plan `record`, or from the best answer so far, `before`.
+    The search for a plain plan starts from the cached plan `record`, or from `before`, the job's best answer so far.
     """
     request = parse_request(kind, head, body)
     if not request.is_plain_plan:
@@ -204,7 +206,7 @@ def perform(
 def plan_apart(
     control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
 ) -> WorkAnswer:
-    """Return a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
+    """Answer with a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
@@ -221,7 +223,7 @@ def _plan_answer(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Answer with the cached plan if it is good enough, else with the result of a search from the best plan so far."""
+    """Answer with the cached plan if it is good enough; otherwise search, starting from the best plan so far."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
@@ -242,7 +244,7 @@ def _plan_answer(
     start = result.plan if result is not None and result.plan.placements else None
     if before is not None:
         start = Plan.model_validate(from_json(before))
-    # A deterministic plan must not depend on earlier results, which depend on clocks.
+    # A deterministic plan must not depend on earlier plans, since those depend on clocks.
     start = None if options.deterministic else start
     result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
@@ -254,7 +256,7 @@ def _plan_answer(
 
 
 def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return the control of a search that reports its progress and best results as answers to the request."""
+    """Return a control that reports the search's progress, and its best results as answers to the request."""
 
     def report(said: Any) -> None:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
@@ -266,7 +268,7 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Answer a parsed request; files of other systems are read in a forked process. Raises MemplanError."""
+    """Answer a parsed request; if it has a file of another system, do so in a forked process. Raises MemplanError."""
     if not request.is_foreign:
         return answer_question(request, control)
     asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)

@@ -1,4 +1,4 @@
-"""Plan problems for every caller: from the cache, quickly in this process, or in a child process.
+"""Plan problems for every caller: from the cache, by a quick search in this process, or in a child process.
 
 ```
 plan ──> cached? ──no──> is it searched for? ──no──> quick, in this process ──not proved──> queue ──> child
@@ -40,26 +40,26 @@ from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
 _SEARCHED_SHARE = 0.9
-"""If a plan was searched for this share of a caller's time limit, it counts as good as a new search."""
+"""A cached plan suffices if its search took at least this fraction of the caller's time limit."""
 _QUICK_S = 0.1
-"""The seconds of a quick search in this process before a child process takes over."""
+"""The seconds of a quick search in this process before a child process continues it."""
 _QUICK_BUFFERS = 20_000
-"""Problems with more buffers are searched in this process only if a child would have too little time."""
+"""The number of buffers above which a quick search runs only if a child process would have too little time."""
 _CARRIED_S = 1e-5
-"""The seconds that a child takes per buffer to receive the problem, verify the plan and return it."""
+"""The seconds per buffer for sending a problem to a child, verifying the plan there, and returning it."""
 _CHILD_SEED = 2**62
-"""The offset of a child's seed: after one seed has failed, another often succeeds sooner."""
+"""The offset added to a child's seed: where one seed has failed, another often succeeds sooner."""
 _LEAST_S = 0.02
-"""The least seconds of any search; a child with less achieves nothing."""
+"""The minimum seconds of a search; a child with less time achieves nothing."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """A caller's request for a plan, with the deadline of the answer and the caller's key.
+    """A caller's request for a plan, the deadline of its answer, and the caller's key.
 
-    A request with an infinite deadline waits for a slot as long as necessary, and its time limit counts from then.
-    Other requests get a FullError if the admission queue is full or no slot becomes free in time.
+    With an infinite deadline, a request waits for a slot as long as necessary, and its time limit starts with the slot.
+    Any other request gets a FullError if the admission queue is full or no slot becomes free in time.
     """
 
     problem: CompiledProblem
@@ -69,14 +69,14 @@ class PlanRequest:
 
 
 class Searches(Protocol):
-    """The interface for searches that are not quick; `memplan.api.workers.workers.Workers` implements it."""
+    """The interface of searches in child processes; `memplan.api.workers.workers.Workers` implements it."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Return the result of a search, at the latest shortly after its deadline."""
 
 
 class PlanService:
-    """The service that plans problems for all calls of a server; for one event loop."""
+    """Plans problems for all calls of a server; for one event loop."""
 
     def __init__(
         self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
@@ -84,16 +84,16 @@ class PlanService:
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
         self._running: dict[Hashable, asyncio.Event] = {}
-        """The running searches, each with an event that is set at its end."""
+        """An event per running search that is set when the search ends."""
 
     async def plan(self, request: PlanRequest, cancelled: asyncio.Event) -> Plan:
-        """Return the best plan by the deadline, verified, or an explanation why there is none.
+        """Return the best verified plan by the deadline, or an explanation of why there is none.
 
         When `cancelled` is set, the best plan so far is returned. Raises OptionError, FullError and UnavailableError.
         """
         problem, options = request.problem, request.options
         options.check()
-        # Plans with a profile are not cached: they take several searches, or a search of another instance.
+        # Plans with a profile are not cached: each needs several searches, or a search of another instance.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
@@ -104,7 +104,7 @@ class PlanService:
         return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
-        """Answer from the cache if that is enough; of equal requests, one searches and the others wait for it."""
+        """Answer from the cache if its plan suffices; among equal requests, one searches and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
         key = problem.cache_name, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
@@ -134,12 +134,12 @@ class PlanService:
         start: SolveResult | None,
         quick: OneSearch | None,
     ) -> SolveResult:
-        """Continue the search from the cached plan for all simultaneous callers, and keep the result."""
+        """Search from the cached plan on behalf of all simultaneous callers, and keep the result in the cache."""
         self._metrics.looked_up("miss" if start is None else "started_from")
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # the quick search was done when the cached plan was found
+                quick = None  # the cached plan resulted from a quick search
             elif quick is None:
                 quick = self._quick_search(request)
             return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))
@@ -147,7 +147,7 @@ class PlanService:
             self._running.pop(key).set()
 
     def _quick_search(self, request: PlanRequest) -> OneSearch | None:
-        """Prepare a quick search; None for a large problem, unless a child would have too little time."""
+        """Prepare a quick search; None for a large problem, unless a child process would have too little time."""
         left_s, problem = request.deadline.remaining_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
         if is_large and left_s >= _min_child_s(problem):
@@ -160,7 +160,7 @@ class PlanService:
     async def _full_search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
-        """Search quickly, then in a child from the best plan known; raises FullError if neither has a slot."""
+        """Search quickly, then in a child process from the best known plan; raises FullError if neither has a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.remaining_s)):
@@ -177,16 +177,16 @@ class PlanService:
             return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # its explanation is the best so far
+                return best  # its explanation is still the best answer
             is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
-            return replace(best, stop_reason="time_limit")  # the best plan so far is better than an error
+            return replace(best, stop_reason="time_limit")  # a plan is more useful than an error
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return a result with a quick explanation if a lower bound shows that nothing fits."""
+        """Add a quickly found explanation to a result if a lower bound shows that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        if found is None or lack is None or lack.by is not None:  # a child explains what a search has proved
+        if found is None or lack is None or lack.by is not None:  # proofs by search are explained in a child
             return found
         if not problem.is_small or request.options.deterministic:
             return found
@@ -197,9 +197,9 @@ class PlanService:
     async def _search_in_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
     ) -> SolveResult:
-        """Wait for a slot and search in a child; a request cancelled while it waits gets the best plan so far.
+        """Wait for a slot and search in a child process; a request cancelled while it waits gets the best plan so far.
 
-        `tried_s` is the time of the search here; if that found no plan, a child needs at least as much.
+        `tried_s`: the seconds of the search here. If it found no plan, a child needs at least as much time.
         """
         options, deadline = request.options, request.deadline
         has_answer = best is not None and bool(best.plan.placements)
@@ -219,13 +219,13 @@ class PlanService:
         finally:
             self._queue.leave(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        if result.stop_reason == "cancelled" and not cancelled.is_set():  # the queue ended it for other requests
+        if result.stop_reason == "cancelled" and not cancelled.is_set():  # ended to free the slot for other requests
             result = replace(result, stop_reason="time_limit")
         self._metrics.count_solve(result, options.solver, "worker")
         return result
 
     async def _keep_better(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep a result if it is better than the known one, and return the better of the two."""
+        """Keep a result in the cache if it is better than the known one, and return the better one."""
         problem, searched_s = request.problem, time_searched(found, request.options)
         if (
             cached := await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
@@ -240,7 +240,7 @@ class PlanService:
         return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
     async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return the cached plan, and that plan as a result for this problem; None for both if there is none."""
+        """Return the cached plan, and its result for this problem; (None, None) without a valid one."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
@@ -249,18 +249,18 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Run short work and return its result: at once if the problem is small, else in a thread."""
+        """Run a short function and return its result: in a thread, unless the problem is small."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
 def _min_child_s(problem: CompiledProblem) -> float:
-    """Return the least seconds that a child process needs for a problem."""
+    """Return the minimum seconds that a child process needs for a problem."""
     n_buffers = len(problem.problem.buffers)
     return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """True if a child could not improve the result; if nothing fits, its explanation must also be complete."""
+    """Return True if a child process could not improve the result; an infeasible one needs a complete explanation."""
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
     why = found.plan.explanation
@@ -268,7 +268,7 @@ def _is_enough(found: SolveResult) -> bool:
 
 
 async def _wait_for_search(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
-    """Wait for another request's search; return the reason why the wait ended before the search, or None."""
+    """Wait for another request's search; return None once it ends, or why the wait ended before it."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
     left_s = None if deadline.at == inf else max(0.0, deadline.remaining_s)
     try:
@@ -280,7 +280,7 @@ async def _wait_for_search(ended: asyncio.Event, cancelled: asyncio.Event, deadl
 
 
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
-    """Return the plan of a result, verified, with lint findings and the options that change the problem."""
+    """Return the verified plan of a result, with lint findings and the options that change the problem."""
     facts: dict[str, object] = {"findings": problem.findings} if problem.findings else {}
     if options.deterministic and (recorded := options.recorded_options()):
         facts["options"] = recorded
@@ -290,20 +290,20 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:
-    """Return the seconds of search that would find nothing better; the time limit if all work was done."""
+    """Return the seconds of search that the result is worth; the whole time limit if the work limit was reached."""
     return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 
 def reason_to_answer(
     known: CachedPlan | None, result: SolveResult | None, options: SolveOptions, problem: Problem
 ) -> StopReason | None:
-    """Return the reason why a cached result answers a caller without a search; None if it does not."""
+    """Return the reason why a cached result answers a caller without a search; None if a search is needed."""
     if known is None or result is None:
         return None
     plan = result.plan
     if plan.status == "optimal":
         return "proved"
-    if known.is_final:  # another process proved it, so it is proved here again
+    if known.is_final:  # proved by another process, so it is proved anew here
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"
@@ -311,6 +311,7 @@ def reason_to_answer(
 
 
 def _is_accepted(plan: Plan, options: SolveOptions, problem: Problem) -> bool:
+    """Return True if the plan's gap is small enough for the option `accept`, or for the goal to fit."""
     target = options.target()
     if target is None and problem.objective == "fit":
         target = Accept()

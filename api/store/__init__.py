@@ -1,1 +1,1 @@
-"""The database: jobs, their events, plans and keys, in SQLite or PostgreSQL."""
+"""The database of the service: jobs, their events, plans and keys, in SQLite or PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Keys of callers: the text that the holder gets, and the hash that is stored."""
+"""API keys of callers: the text that the holder receives, and the hash that the database stores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ID_BYTES, _SECRET_BYTES = 8, 32
 
 @dataclass(frozen=True)
 class Key:
-    """A key in the store, without its secret; times are UTC epoch seconds.
+    """A key as stored, without its secret; times are UTC epoch seconds.
 
-    `max_jobs`, `max_requests_per_minute` and `max_kept_bytes` are the key's quotas; for None, the settings apply.
+    Its quotas are `max_jobs`, `max_requests_per_minute` and `max_kept_bytes`; for None, the server's settings apply.
     """
 
     id: str
@@ -32,20 +32,20 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None, max_kept_bytes: int | None) -> Caller:
-        """Return the caller with this key; the arguments are the quotas for a key without its own."""
+        """Return the caller with this key; the arguments are the default quotas for a key that has none."""
         most = max_jobs if self.max_jobs is None else self.max_jobs
         most_bytes = max_kept_bytes if self.max_kept_bytes is None else self.max_kept_bytes
         return Caller(self.id, self.name, self.scopes, most, most_bytes)
 
 
 def new_secret() -> tuple[str, str, str]:
-    """Return a new key's id, its text for the holder (`memplan_ID_SECRET`, shown once), and the hash to store."""
+    """Return a new key's id, the text for its holder (`memplan_ID_SECRET`, shown once), and the hash to store."""
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
     return key_id, f"{_MARK}_{key_id}_{secret}", digest(secret)
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """Return the id and the secret in a key's text; None if the text is no key."""
+    """Return the id and the secret in a key's text; None if the text is not a key."""
     match text.split("_"):
         case [mark, key_id, secret] if mark == _MARK and len(key_id) == 2 * _ID_BYTES and secret:
             return key_id, secret
@@ -53,13 +53,13 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def digest(secret: str) -> str:
-    """Return the hash to store for a secret.
+    """Return the hash under which a secret is stored.
 
-    The secret has 256 random bits, too many to try, so a fast hash protects it as well as a slow one.
+    A secret has 256 random bits, too many to guess, so a fast hash is as safe as a slow one.
     """
     return sha256(secret.encode()).hexdigest()
 
 
 def is_same(secret: str, kept: str) -> bool:
-    """True if a secret has the stored hash; compared in constant time."""
+    """Return True if a secret has the stored hash; the comparison takes constant time."""
     return hmac.compare_digest(digest(secret), kept)

@@ -1,4 +1,4 @@
-"""The callers of the service, and their scopes."""
+"""The callers of the service, each with the scopes that its key grants."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request and its scopes (`admin` includes all); without an id if no key is required.
+    """The sender of a request and its scopes (`admin` includes all others); without an id if keys are not required.
 
-    `max_jobs` is the most unfinished jobs of the key at a time; None for as many as the server takes. `max_kept_bytes`
-    limits the stored bytes of its jobs; None for a share of the limit for all jobs.
+    `max_jobs`: the maximum number of the key's unfinished jobs; None for the server's own limit. `max_kept_bytes`: the
+    maximum stored bytes of its jobs; None for a fraction of the limit for all jobs.
     """
 
     key_id: str | None
@@ -25,13 +25,13 @@ class Caller:
 
     @property
     def sees_all(self) -> bool:
-        """True if the caller sees the jobs of all keys."""
+        """True if the caller may see the jobs of all keys."""
         return "admin" in self.scopes
 
     def sees(self, key_id: str | None) -> bool:
-        """True if the caller may see the jobs of a key."""
+        """Return True if the caller may see the jobs of a key."""
         return self.sees_all or self.key_id == key_id
 
 
 ANY_CALLER = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))
-"""The caller of a request if no key is required."""
+"""The caller of every request if keys are not required."""

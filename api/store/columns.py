@@ -1,4 +1,4 @@
-"""Column types that both SQLite and PostgreSQL support."""
+"""Column types that work alike in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import Any
 from sqlalchemy import ColumnElement, Dialect, LargeBinary, Text, TypeDecorator, type_coerce
 
 _LEVEL = 1
-"""A low compression level, which saves nearly as much as a high one."""
+"""A low compression level: it saves nearly as many bytes as a high one, in less time."""
 
 
 class Json(TypeDecorator[Any]):
-    """A column of JSON in ASCII: PostgreSQL's text allows no NUL, and numbers in its binary JSON are limited."""
+    """A column of JSON as ASCII text, since PostgreSQL forbids NUL in text and limits the numbers of binary JSON."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """Return a value as JSON text for the database; None stays None."""
+        """Return a value as JSON text for the database; None becomes NULL."""
         return None if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """Return the value of a JSON text from the database."""
+        """Return the value that a JSON text from the database represents; NULL becomes None."""
         return None if value is None else json.loads(value)
 
 
 class CompressedBytes(TypeDecorator[bytes]):
-    """A column of bytes, which are stored compressed."""
+    """A column of bytes that the database stores compressed."""
 
     impl = LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Return the compressed bytes of a value for the database; None stays None."""
+        """Return the compressed bytes of a value for the database; None becomes NULL."""
         return None if value is None else pack(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Return the value of compressed bytes from the database."""
+        """Return the decompressed bytes of a value from the database; NULL becomes None."""
         return None if value is None else zlib.decompress(value)
 
 
 def pack(value: bytes) -> bytes:
-    """Return a value compressed, before its transaction begins; `packed_value` stores the bytes."""
+    """Compress a value before its transaction begins, which keeps the transaction short; store it by `packed_value`."""
     return zlib.compress(value, _LEVEL)
 
 
 def packed_value(packed: bytes) -> ColumnElement[bytes]:
-    """Return compressed bytes as the value of a compressed column."""
+    """Return an expression that stores compressed bytes in a column of CompressedBytes as they are."""
     return type_coerce(packed, LargeBinary)

@@ -1,4 +1,4 @@
-"""A database, SQLite in a file or PostgreSQL: its connections and transactions."""
+"""A database, either an SQLite file or PostgreSQL, with its connections and transactions."""
 
 from __future__ import annotations
 
@@ -24,43 +24,45 @@ from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
 CONNECTIONS = 8
-"""The number of threads that may use the database at once."""
+"""The maximum number of threads that use the database at one time."""
 _CACHE_KIB = 512
-"""SQLite's page cache for each connection, in KiB; most look-ups are of recent rows."""
+"""The size of SQLite's page cache per connection, in KiB; a small one suffices, as most look-ups are of recent rows."""
 _BUSY_S = 10
-"""The seconds that a transaction waits for another process."""
+"""The seconds for which a transaction waits for another process."""
 _POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
 _MAGIC = b"SQLite format 3\0"
 _NO_CONNECTION = (None, "57P03")
-"""PostgreSQL's error states for a server that does not answer, or is starting or stopping."""
+"""PostgreSQL's error states for a server that does not respond, or is starting or stopping."""
 _DISK_FULL, _LOCKED = "53100", "55P03"
-"""PostgreSQL's error states for a full disk, and for a lock that another transaction has."""
+"""PostgreSQL's error states for a full disk, and for a lock held by another transaction."""
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 _FILL = "INSERT INTO probes SELECT repeat('memplan.', 240) FROM generate_series(1, 40)"
-"""Ten pages of rows that PostgreSQL neither compresses nor moves out, so that an emptied table must grow for them."""
+"""Ten pages of rows that PostgreSQL neither compresses nor stores elsewhere: inserting them grows an emptied table."""
 T = TypeVar("T")
 _LOG = logging.getLogger("memplan")
 
 
 class Database:
-    """The connections to one database; thread-safe, with one transaction per thread at a time."""
+    """The connections to one database; thread-safe, with one transaction at a time per thread."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite has one writer at a time, and a thread that waits in SQLite polls; this lock wakes it instead.
+        # SQLite allows one writer, and a thread that waits for it inside SQLite polls; waiting for this lock avoids the
+        # polling.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
         self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
         self.lacks_room = False
         """True if the disk was full at the last write or check."""
-        self._file: FileIO | None = None  # never closed early, since closing it would drop SQLite's locks
+        self._file: FileIO | None = None  # kept open: closing it would drop SQLite's locks
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
-        """Open the database at `url`, or else a file in `folder`, which is created. Raises OptionError or StoreError.
+        """Open the database at `url`, or by default a file in `folder`, which is created; raises OptionError or
+        StoreError.
 
-        With PostgreSQL, there are at most `connections` connections, and one more that listens for notifications.
+        For PostgreSQL, at most `connections` connections are opened, besides one that listens for notifications.
         """
         address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
         if address.get_backend_name() == "sqlite":
@@ -69,7 +71,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield the connection of one transaction, which is durable when the block ends. Raises StoreError."""
+        """Yield the connection of one writing transaction, durable when the block ends. Raises StoreError."""
         with self._translate_errors(), self._writer, self.engine.begin() as connection:
             totals.begin(connection)
             yield connection
@@ -82,7 +84,7 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Run work that frees space, in a transaction; a full disk's reserve is released for it. Raises StoreError."""
+        """Run a transaction that frees space, if the disk is full after releasing its reserve. Raises StoreError."""
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -96,25 +98,25 @@ class Database:
             self.disk.keep_reserve()
 
     def check_room(self) -> None:
-        """Raise FullDiskError if the disk has no room for jobs."""
-        with self._translate_errors(), self._reader.connect() as connection:  # all changes are rolled back
+        """Raise FullDiskError if the disk lacks the space that new jobs need."""
+        with self._translate_errors(), self._reader.connect() as connection:  # its changes are rolled back
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
-                    raise FullDiskError(f"database: its disk {rule}, and has {room}")
+                    raise FullDiskError(f"database: its disk {rule}, got {room}")
             else:
                 try:
                     connection.exec_driver_sql("LOCK TABLE probes IN ACCESS EXCLUSIVE MODE NOWAIT")
                 except DBAPIError as error:
                     if getattr(error.orig, "sqlstate", "") != _LOCKED:
                         raise
-                    return  # a backup has a lock on the table
+                    return  # a backup holds a lock on the table, so the test is skipped
                 connection.exec_driver_sql("TRUNCATE probes")
                 connection.exec_driver_sql(_FILL)
         self.lacks_room = False
 
     def check_file(self) -> None:
-        """Raise StoreError if the SQLite file is damaged, even if cached pages are intact."""
+        """Raise StoreError if the SQLite file on the disk is damaged, even where cached pages still look intact."""
         if not self.is_sqlite:
             return
         path = Path(str(self.engine.url.database)).absolute()
@@ -124,58 +126,61 @@ class Database:
                     connection.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchall()
             self._file = self._file or path.open("rb", buffering=0)
             if os.pread(self._file.fileno(), len(_MAGIC), 0) != _MAGIC:
-                raise StoreError("database: its file is none of SQLite any more")
+                raise StoreError("database: its file is no longer an SQLite database")
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"database: its file cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the database."""
         self.engine.dispose()
         if self._file is not None:
             self._file.close()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
+        """Raise StoreError or a subclass for an error of the database driver in the block."""
         try:
             yield
         except FullDiskError:
             self.lacks_room = True
             raise
         except DBAPIError as error:
-            # The statement and its values are left out of the error, since they have data of callers.
+            # The statement and its values are left out of the error, since they contain data of callers.
             state, code = getattr(error.orig, "sqlstate", ""), getattr(error.orig, "sqlite_errorcode", None)
             kind = UnreachableError if state in _NO_CONNECTION else StoreError
             if state == _DISK_FULL or code in _FULL:
                 kind, self.lacks_room = FullDiskError, True
             raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
         except PoolTimeoutError:
-            raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
+            raise StoreError(f"database: all connections were in use for {_BUSY_S} s") from None
 
 
 def _sqlite_engine(url: URL) -> Engine:
+    """Return an engine for an SQLite file, which is created if it is missing; raises OptionError."""
     if url.database in (None, "", ":memory:"):
         raise OptionError("database_url: must name a file, since a database in memory keeps nothing")
     folder = Path(str(url.database)).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
-    with suppress(OSError):  # SQLite reports errors itself; its other files get the same mode
+        raise OptionError(f"data_folder: cannot create {folder}: {error.strerror}") from error
+    with suppress(OSError):  # SQLite reports errors, and copies this mode to its other files
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin in `_begin`, below
+        connection.isolation_level = None  # transactions begin in `_begin` below
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
-            "secure_delete = FAST",  # ON, Debian's default, overwrites deleted rows, which a full disk prevents
+            "secure_delete = FAST",  # ON (Debian's default) must write to delete, which fails on a full disk
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A transaction that began as a reader cannot become a writer after another write; it would fail.
+        # BEGIN IMMEDIATE is needed to write: a transaction that began by reading fails if another one has written
+        # since.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
@@ -183,6 +188,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _postgresql_engine(url: URL, connections: int) -> Engine:
+    """Return an engine for a PostgreSQL database in UTF-8; raises OptionError."""
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
     from psycopg import OperationalError
@@ -194,8 +200,8 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            "prepare_threshold": None,  # poolers may change the connection between transactions
-            # A hanging server must not hold locks for ever, and this process must not wait for one for ever.
+            "prepare_threshold": None,  # a pooler may change the connection between transactions
+            # Timeouts, so that a hanging server does not hold locks for ever, and this process does not wait for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
@@ -204,11 +210,11 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         },
     )
 
-    @event.listens_for(engine, "connect", insert=True)  # before the first query, whose text needs the encoding
+    @event.listens_for(engine, "connect", insert=True)  # runs first: queries depend on the encoding
     def _check_encoding(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # the server has closed the connection
-            raise OperationalError("the connection ended while it began")
+        if encoding is None:  # the server has already closed the connection
+            raise OperationalError("the connection was closed before it was established")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")
 

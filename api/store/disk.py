@@ -1,4 +1,4 @@
-"""The disk of a database file: its free space, and a reserve that allows to remove jobs when it is full."""
+"""The disk of the SQLite file: its free space, and a reserve that allows jobs to be removed when the disk is full."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 RESERVE = 16 * 2**20
-"""The bytes of the reserve: removing a job writes some pages of every table and index before it frees any."""
+"""The size of the reserve in bytes. Removing a job writes pages of every table and index before it frees any."""
 LEAST_ROOM = 4 * 2**20
-"""The least free bytes for jobs; with less, no job is accepted. SQLite's log grows by so much before it restarts."""
+"""The minimum free bytes for accepting jobs. SQLite's write-ahead log grows by as much before it restarts."""
 _allocate = getattr(os, "posix_fallocate", lambda file, _start, size: os.write(file, bytes(size)))
 
 
 class Disk:
-    """The disk of an SQLite file, with a reserve: a file in the same folder, which is removed if the disk is full."""
+    """The disk of an SQLite file, and the reserve: a file in the same folder that is removed when the disk is full."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._log = file, file.with_name(f"{file.name}-wal")
         self._reserve = file.with_name(f"{file.name}-reserve")
 
     def capacity(self, connection: Connection) -> int:
-        """Return the bytes that the file can still grow by, in its free pages and beyond its end."""
+        """Return the bytes by which the database can still grow, in free pages of its file and on the disk."""
         return self._free_bytes + self._free_pages(connection)
 
     def room(self, connection: Connection) -> int:
-        """Return the bytes that one transaction can add: they are written first to the log, and later to the file."""
+        """Return the bytes that one transaction can add, each written first to the log and later to the file."""
         log = _file_size(self._log)
         low, high = sorted((self._free_pages(connection), log))
         return low + self._free_bytes if self._free_bytes <= high - low else (low + high + self._free_bytes) // 2
 
     def keep_reserve(self) -> None:
-        """Make the reserve as large as it should be, or smaller by halves until the disk has room for it."""
+        """Enlarge the reserve to its full size, or to the largest halving of it for which the disk has space."""
         size, is_kept = RESERVE, False
         with suppress(OSError), os.fdopen(os.open(self._reserve, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             while not is_kept and size > _file_size(self._reserve):
@@ -45,7 +45,7 @@ class Disk:
                     size //= 2
 
     def give_reserve(self) -> bool:
-        """Remove the reserve; return True if there was one."""
+        """Remove the reserve; return True if it existed."""
         with suppress(OSError):
             self._reserve.unlink()
             return True
@@ -53,11 +53,12 @@ class Disk:
 
     @property
     def _free_bytes(self) -> int:
-        """The free bytes of the disk, less what the reserve still lacks."""
+        """The free bytes of the disk beyond LEAST_ROOM and the missing part of the reserve."""
         free = shutil.disk_usage(self._file.parent).free
         return max(0, free - LEAST_ROOM - max(0, RESERVE - _file_size(self._reserve)))
 
     def _free_pages(self, connection: Connection) -> int:
+        """Return the bytes of the pages in the database file that hold no data."""
         pages, size = (
             connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
         )

@@ -1,4 +1,4 @@
-"""Jobs as the store has them: a job waits, runs, and ends in one of the final states."""
+"""Jobs in the form that the database stores: a job waits, runs, and ends in one of the final states."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MEANINGS: Mapping[State, str] = {
 
 OPEN: tuple[State, ...] = ("queued", "running")
 ENDED: tuple[State, ...] = tuple(state for state in STATES if state not in OPEN)
-"""The final states; a running job that loses its worker waits again instead."""
+"""The final states. A running job that loses its worker returns to the queue instead."""
 
 
 def new_id() -> str:
-    """Return a new job id that sorts by time of creation (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
+    """Return a new job id, a UUID of version 7 (RFC 9562, sections 5.7 and 6.2), which sorts by creation time."""
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     value = milliseconds << 80 | 7 << 76 | nanoseconds * 4096 // 1_000_000 << 64 | 2 << 62 | secrets.randbits(62)
     text = f"{value:032x}"
@@ -35,7 +35,7 @@ def new_id() -> str:
 
 
 def creation_time(job_id: str) -> float:
-    """Return the time of creation that a job id contains, in seconds since 1970."""
+    """Return the creation time that a job id encodes, in seconds since 1970."""
     return int(job_id[:8] + job_id[9:13], 16) / 1000
 
 
@@ -43,15 +43,16 @@ def creation_time(job_id: str) -> float:
 class Job:
     """A job, from its submission to its end; the defaults are the values of a new job.
 
-    Times are seconds since 1970; `time_limit_s` counts from the job's start. `late_s` is how late after its deadline it
-    ended.
+    Times are seconds since 1970. `time_limit_s` counts from the job's start; `late_s` is the time by which it missed
+    its deadline.
 
-    idempotency_key: the key that makes equal submissions one job, prefixed with the id of the caller's key.
-    request_digest: the hash of the request, which shows whether submissions are equal.
-    attempts, lapses, failures: how often it was started, its worker ended, and it had no answer.
-    lease_holder, lease: the worker that runs it, and the number of its claims, so that an old claim can change nothing.
-    head, body: its request, set when it is submitted or claimed.
-    answer: its best answer so far, set when it is claimed.
+    idempotency_key: the key under which equal submissions become one job, prefixed with the id of the caller's API key.
+    request_digest: the hash of the request, by which submissions are compared.
+    attempts, lapses, failures: how often it was started, its worker died, and its child process gave no answer.
+    lease_holder, lease: the worker that runs it, and the number of its last claim; writes under an older claim are
+    refused.
+    head, body: its request; set when the job is submitted or claimed.
+    answer: its best answer so far; set when the job is claimed.
     """
 
     problem_hash: str
@@ -89,14 +90,14 @@ class Job:
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """The answer to a request.
+    """The answer to a request, as a child process or thread returns it.
 
-    content: the bytes of the answer, as the caller gets them.
-    status: the status of the plan or of the answer, if it has one.
-    is_plan: True for a plan, which can be found by its hash.
-    facts: the quality of the answer, for the last progress report of a job.
-    known: the improved cache entry of the problem; None if there is none.
-    searched: the result of a search for a plan, without placements; None if the cache was good enough.
+    content: the bytes of the answer as the caller receives them.
+    status: the status of the plan or answer; None if it has none.
+    is_plan: True for a plan, which can later be found by its hash.
+    facts: the quality of the answer (such as its gap), for the last progress report of a job.
+    known: the improved cache entry of the problem; None if the cache stays as it is.
+    searched: the result of the search for the plan, without placements; None if the cache answered.
     """
 
     content: bytes
@@ -108,5 +109,5 @@ class WorkAnswer:
 
     @property
     def hash(self) -> str | None:
-        """The hash of a plan's JSON, `sha256:...`; None for another answer."""
+        """The hash `sha256:...` of a plan's JSON; None for any other answer."""
         return f"sha256:{sha256(self.content).hexdigest()}" if self.is_plan else None

@@ -1,4 +1,4 @@
-"""A PostgreSQL connection on which workers are notified of waiting jobs and cancellations."""
+"""A PostgreSQL connection that notifies workers of waiting jobs and cancellations."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from memplan.api.store.errors import StoreError
 from memplan.api.store.writing import CHANNEL
 
 _AGAIN_S = 1.0
-"""The seconds until a lost connection is opened again."""
+"""The seconds before a lost connection is reopened."""
 _LOOK_S = 0.2
-"""The seconds within which a stopped listener ends."""
+"""The seconds within which the thread ends after it is stopped."""
 
 
 class NotificationThread:
-    """A thread that calls `wake` for each notification.
+    """A thread that calls `wake` for each notification from PostgreSQL.
 
-    `hears` is True once it has received a notification from this process; with a pooler that changes the connection of
-    each transaction, none arrives.
+    `hears` is True once a notification that this process sent has arrived. With a pooler that changes the connection of
+    each transaction, none arrives, and workers must poll.
     """
 
     def __init__(self, database: Database, wake: Callable[[], object]) -> None:
@@ -33,7 +33,7 @@ class NotificationThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening and end the thread."""
         self._closing.set()
         self._thread.join(2 * _AGAIN_S)
 
@@ -43,20 +43,21 @@ class NotificationThread:
         while not self._closing.is_set():
             try:
                 self._listen_once()
-            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report the error
+            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report such errors
                 self.hears = False
-                self._wake()  # the worker polls again
+                self._wake()  # the worker then polls the store
                 self._closing.wait(_AGAIN_S)
 
     def _listen_once(self) -> None:
+        """Call `wake` for each notification of one connection until it fails or the thread stops."""
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # it is in addition to the pool's connections
+        pooled.detach()  # the connection no longer counts toward the pool's limit
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            with self._database.writing() as another:  # with a pooler, at most this one would arrive
+            with self._database.writing() as another:  # with a pooler, not even this one arrives
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():
                 for heard in connection.notifies(timeout=_LOOK_S):

@@ -1,6 +1,6 @@
-"""The tables of this version; a change here needs a module in `migrations`, and the next REVISION.
+"""The tables of this version; each change here needs a module in `migrations`, and the next REVISION.
 
-Times are seconds since 1970 in UTC. Large values have separate tables, because SQLite rewrites a whole row for each
+Times are UTC, in seconds since 1970. Large values are in separate tables, since SQLite rewrites a whole row for each
 change.
 """
 
@@ -24,12 +24,12 @@ from sqlalchemy import (
 from memplan.api.store.columns import CompressedBytes, Json
 
 REVISION = 4
-"""The number of the latest change of the tables."""
+"""The number of the newest revision of the tables."""
 METADATA = MetaData()
 alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
-"""The revision of the tables."""
+"""The revision of the tables, where alembic looks for it."""
 versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
-"""The revision again, in the form that servers from before migrations expect."""
+"""The same revision in the form that servers without migrations expect."""
 
 
 def _job_id() -> Column[str]:
@@ -53,22 +53,22 @@ jobs = Table(
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("attempts", Integer, nullable=False),  # how often the job was started
-    Column("lapses", Integer, nullable=False),  # how often its worker died
-    Column("failures", Integer, nullable=False),  # how often its child died or missed its deadline
+    Column("attempts", Integer, nullable=False),  # the number of times the job was started
+    Column("lapses", Integer, nullable=False),  # the number of times the job's worker died
+    Column("failures", Integer, nullable=False),  # the number of times the job's child died or was late
     Column("is_cancel_asked", Boolean, nullable=False),
     Column("idempotency_key", Text, unique=True),  # prefixed with the id of the caller's API key
     Column("request_digest", Text),
-    Column("lease_holder", Text),  # the worker that runs it
+    Column("lease_holder", Text),  # the worker that runs the job
     Column("lease_until", Double),
-    Column("lease", Integer, nullable=False),  # how often it was claimed; an old claim can change nothing
+    Column("lease", Integer, nullable=False),  # the number of claims; writes under an older claim are refused
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
     Column("plan_status", Text),
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
-    Column("bytes", Integer, nullable=False, server_default="0"),  # the stored bytes; 0 for a job of an older server
+    Column("bytes", Integer, nullable=False, server_default="0"),  # stored bytes; 0 for jobs of older servers
     Index("jobs_in_turn", "state", "priority", "id"),
     Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),
@@ -90,10 +90,10 @@ submissions = Table(
     Column("head", Text, nullable=False),
     Column("body", CompressedBytes, nullable=False),
 )
-"""The requests of jobs: media type, query, and the body as it was received."""
+"""The requests of jobs: media type, query, and the body as it arrived."""
 
 answers = Table("answers", METADATA, _job_id(), Column("content", CompressedBytes, nullable=False))
-"""The best answers of jobs so far."""
+"""The best answer of each job so far."""
 
 job_events = Table(
     "job_events",
@@ -114,7 +114,7 @@ plans = Table(
     Column("searched_s", Double, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("updated_at", Double, nullable=False),
-    Index("plans_by_age", "updated_at", "bytes"),  # for eviction, the only query over all plans
+    Index("plans_by_age", "updated_at", "bytes"),  # used by eviction, which scans all plans
 )
 
 keys = Table(
@@ -140,12 +140,12 @@ totals = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("value", BigInteger, nullable=False),
 )
-"""Totals over rows that are too many to count each time; see the module `totals`."""
+"""Totals over rows that are too many to count for each request; see the module `totals`."""
 
 workers = Table(
     "workers", METADATA, Column("holder", Text, primary_key=True), Column("seen_at", Double, nullable=False)
 )
-"""The time at which each worker, a holder of leases, was last alive."""
+"""The time at which each worker was last known to be alive; a worker is a holder of leases."""
 
 probes = Table("probes", METADATA, Column("content", Text, nullable=False))
-"""A table that is always empty: filling it in a rolled-back transaction tests whether PostgreSQL's disk has room."""
+"""An always empty table. Filling it in a transaction that is rolled back tests PostgreSQL's disk for free space."""

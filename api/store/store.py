@@ -1,4 +1,4 @@
-"""The persistent store of a server."""
+"""The persistent store of a server: its jobs, plans and API keys in one database."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from memplan.api.store.tables.plans import Plans
 
 T = TypeVar("T")
 PATIENCE_S = 30.0
-"""The seconds for which a starting server or worker waits for a database that is starting as well."""
+"""The seconds for which a starting server or worker waits for a database that is still starting."""
 _AGAIN_S = 0.5
 _LOG = logging.getLogger("memplan")
-_LOCK = 0x6D656D706C616E  # "memplan"
+_LOCK = 0x6D656D706C616E  # the letters "memplan" as bytes
 
 
 class Store:
-    """Jobs, plans and keys in one database. All methods block; an event loop calls them by `run_in_thread`."""
+    """Jobs, plans and keys in one database. All methods block, so an event loop calls them by `run_in_thread`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -44,10 +44,10 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
-        """Open the database at `url`, or else the database in `data_folder`, and upgrade its tables.
+        """Open the database at `url`, or by default the file in `data_folder`, and create or upgrade its tables.
 
-        A database that accepts no connections is tried again for `patience_s`. Raises OptionError if it cannot exist,
-        and StoreError if it does not answer, or has tables of a later version or of another program.
+        For `patience_s` seconds, a database that accepts no connections is tried again. Raises OptionError for an
+        impossible database, and StoreError if it does not respond, or has tables of a later version or another program.
         """
         database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
@@ -70,18 +70,18 @@ class Store:
                 return cls(database)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
-        """Run a store operation in a thread, so that the event loop continues; its errors are raised here."""
+        """Run a blocking operation of the store in a thread, and return its result; its errors are raised here."""
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def start_listening(self, wake: Callable[[], object]) -> NotificationThread | None:
-        """Start to listen for waiting jobs and cancellations, if the database supports it; each one calls `wake`."""
+        """Start a thread that calls `wake` for waiting jobs and cancellations; None for SQLite, which cannot notify."""
         return None if self._database.is_sqlite else NotificationThread(self._database, wake)
 
     def check(self) -> None:
-        """Write and read; raises StoreError if that fails, and FullDiskError if there is no room for jobs."""
+        """Test the store by writing and reading; raises StoreError, or FullDiskError without space for jobs."""
         self._database.check_file()
         with self._database.writing() as connection:
-            # Writing the same value again reaches the disk without a change.
+            # Writing the same value again tests the path to the disk without changing data.
             connection.execute(update(versions).values(version=versions.c.version))
         self._database.check_room()
 
@@ -91,25 +91,25 @@ class Store:
         return self._database.lacks_room
 
     def tidy(self) -> None:
-        """Refill the reserve of the disk, which allows to remove jobs; if the disk was full, check it again."""
+        """Refill the disk's reserve, which allows jobs to be removed; if the disk was full, check it again."""
         if self._database.disk is not None:
             self._database.disk.keep_reserve()
         if self.lacks_room:
             self._database.check_room()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the database."""
         self._database.close()
 
 
 def bring_up(database: Database) -> int | None:
-    """Create or upgrade the tables, and return their former revision; None if there were none.
+    """Create or upgrade the tables; return the revision that they had, or None for a new database.
 
-    If several servers start at once, one of them does it. Raises StoreError.
+    If several servers start at once, one of them does the work while the others wait. Raises StoreError.
     """
     with database.writing() as connection:
-        if not database.is_sqlite:  # an SQLite transaction locks the whole database already
-            # A migration may take long, and other servers wait for it.
+        if not database.is_sqlite:  # an SQLite transaction already locks the whole database
+            # A migration may take long, so neither it nor the servers that wait for it must time out.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")

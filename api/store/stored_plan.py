@@ -1,4 +1,4 @@
-"""A known plan as the store has it, in a module without a database, so that clients can import it."""
+"""A known plan as the database stores it; clients can import this module without a database driver."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """The best known plan of a problem.
+    """The best known plan of a problem, in stored form.
 
-    hash: the problem's hash, with the id of a key if keys do not share plans (see `cache_name`).
-    plan: the compressed plan and its bounds, in canonical order.
-    status: the status that its writer claims.
-    searched_s: the seconds of the search.
-    bytes: the size of `plan`.
+    hash: the problem's hash, followed by a key's id if keys do not share plans (see `cache_name`).
+    plan: the compressed plan and its bounds, with buffers in canonical order.
+    status: the status that the plan's writer claims.
+    searched_s: the seconds of the search that found it.
+    bytes: the size of `plan` in bytes.
     """
 
     hash: str
@@ -24,5 +24,5 @@ class StoredPlan:
 
 
 def cache_name(problem_hash: str, key_id: str | None) -> str:
-    """Return the name of a known plan: the hash of its problem, with the id of a key if keys do not share plans."""
+    """Return the name of a known plan: its problem's hash, followed by a key's id if keys do not share plans."""
     return problem_hash if key_id is None else f"{problem_hash} {key_id}"

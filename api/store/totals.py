@@ -1,7 +1,7 @@
-"""Totals over rows that are too many to count each time: the bytes that jobs keep, and the jobs that have ended.
+"""Totals over rows too numerous to count for each request: bytes stored by jobs, and jobs that have ended.
 
-A transaction notes its changes and writes them at its end, in a fixed order, so that it waits for no other lock after
-them. Each total is the sum of some rows, so that servers that write at once rarely wait for each other.
+A transaction collects its changes and writes them last, in a fixed order, so that it waits for no other lock after
+them. Each total is the sum of several rows, so that servers that write simultaneously rarely wait for each other.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from memplan.api.store import schema
 from memplan.api.store.writing import put
 
 Kind = Literal["bytes", "ended"]
-"""The kinds of totals: bytes kept by the jobs of a key, by its id; jobs that ever ended in a state, by its name."""
+"""Kinds of totals: bytes stored by jobs, by the id of their key; and jobs that have ended, by their final state."""
 _PARTS = 16
 _NOTED = "memplan_noted"
 _ROWS = schema.totals.c
 
 
 def begin(connection: Connection) -> None:
-    """Drop the changes that an earlier transaction of the connection noted and rolled back."""
+    """Forget changes that an earlier, rolled-back transaction of the connection had collected."""
     connection.info[_NOTED] = Counter()
 
 
 def note(connection: Connection, kind: Kind, name: str | None, change: int) -> None:
-    """Note a change of a total, to be written at the end of this transaction; None is the name without a key."""
+    """Collect a change of a total, to be written when this transaction ends; `name` is None for jobs without a key."""
     connection.info[_NOTED][kind, name or ""] += change
 
 
 def settle(connection: Connection) -> None:
-    """Write the changes that this transaction has noted."""
+    """Write the changes that this transaction has collected."""
     part = 0 if connection.dialect.name == "sqlite" else secrets.randbelow(_PARTS)
     for (kind, name), change in sorted(connection.info.pop(_NOTED).items()):
         if change:
@@ -42,12 +42,12 @@ def settle(connection: Connection) -> None:
 
 
 def total(connection: Connection, kind: Kind, name: str | None) -> int:
-    """Return a total, with the changes that this transaction has noted."""
+    """Return a total, including the changes that this transaction has collected."""
     return totals(connection, kind, name or "").get(name or "", 0)
 
 
 def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[str, int]:
-    """Return all totals of a kind, or that of a name, the largest first, with the changes noted in this transaction."""
+    """Return the totals of a kind, or only that of a name, largest first, with the changes collected so far."""
     wanted = select(_ROWS.name, func.sum(_ROWS.value)).where(_ROWS.kind == kind).group_by(_ROWS.name)
     wanted = wanted if name is None else wanted.where(_ROWS.name == name)
     found = Counter({key: int(value) for key, value in connection.execute(wanted)})
@@ -58,7 +58,7 @@ def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[
 
 
 def recount(connection: Connection) -> None:
-    """Compute the totals of kept bytes from the jobs if there are none, as after the table was dropped."""
+    """Compute the totals of stored bytes from the jobs if there are none, as after the table was dropped."""
     if connection.execute(select(_ROWS.name).where(_ROWS.kind == "bytes").limit(1)).first() is None:
         jobs = schema.jobs.c
         kept = select(literal("bytes"), func.coalesce(jobs.key_id, ""), literal(0), func.sum(jobs.bytes))

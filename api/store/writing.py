@@ -1,4 +1,4 @@
-"""The SQL statements that differ between SQLite and PostgreSQL."""
+"""SQL statements that differ between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sqlalchemy.dialects import sqlite
 
 T = TypeVar("T")
 CHANNEL = "memplan_jobs"
-"""The PostgreSQL channel for notifications that wake workers."""
+"""The PostgreSQL channel of the notifications that wake workers."""
 
 
 def time_in(connection: Connection) -> ColumnElement[float]:
-    """Return the current time in seconds by the database's clock; with SQLite, by this machine's clock."""
+    """Return an SQL expression for the database's current time in seconds; for SQLite, this machine's time."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    # Not clock_timestamp, which is evaluated for each row, so that no index could be used.
+    # clock_timestamp would be evaluated for each row, which would prevent the use of an index.
     return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
 def wake_workers(connection: Connection) -> None:
-    """Wake listening workers at the end of this transaction; with SQLite, workers poll instead."""
+    """Wake all listening workers when this transaction commits; with SQLite, workers poll instead."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
@@ -31,7 +31,7 @@ def wake_workers(connection: Connection) -> None:
 def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:
-    """Insert the rows that do not conflict with existing ones, and return their values of a column."""
+    """Insert the rows that do not conflict with existing rows, and return the inserted values of a column."""
     insert = _dialect_insert(connection)
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
@@ -42,7 +42,7 @@ def put(
     values: Mapping[str, Any],
     change: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> None:
-    """Insert a row; if its primary key exists, replace that row, or change it as the function `change` says."""
+    """Insert a row; if its primary key exists, overwrite that row, or update it as `change` describes."""
     insert = _dialect_insert(connection)
     keys = {column.name for column in table.primary_key}
     added = insert(table).values(values)
@@ -51,7 +51,7 @@ def put(
 
 
 def _dialect_insert(connection: Connection) -> Any:
-    """Return the INSERT construct of the database's dialect."""
+    """Return the INSERT construct of the database's SQL dialect."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert
     from sqlalchemy.dialects import postgresql

@@ -1,1 +1,1 @@
-"""Work in child processes: one pool for requests and jobs."""
+"""Work in child processes, which one pool runs for both requests and jobs."""

@@ -1,6 +1,6 @@
-"""A child process of the pool: it runs one task at a time, reports progress, and ends with its parent.
+"""A child process of the pool: it runs one task at a time, reports progress, and ends when its parent ends.
 
-It reads tasks from standard input; the message None requests the running task to end early.
+Tasks arrive on standard input; the message None requests the running task to end early.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.control import Deadline
 
 Ids = tuple[str | None, str | None]
-"""The ids of a task's request and job, for the lines of the log."""
+"""The ids of a task's request and job, which the lines of the log carry."""
 _TASKS = "memplan.api.service.answering"
-"""The module of most tasks, named here since it is in a higher layer than this one."""
+"""The module that defines most tasks; its name is a string because this layer must not import a higher one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
 class _Reporter:
-    """A thread that sends the reports of a task several times a second, with the best result if it is watched."""
+    """A thread that sends a task's reports several times a second, together with its best result if one is watched."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
         self._send = send
@@ -46,7 +46,7 @@ class _Reporter:
         threading.Thread(target=self._send_periodically, daemon=True).start()
 
     def report(self, report: Any) -> None:
-        """Store a report, which is sent with the next ones."""
+        """Store a report, which is sent together with others."""
         self._reports.append(report)
 
     def watch(self, best: Callable[[], Any]) -> None:
@@ -54,7 +54,7 @@ class _Reporter:
         self._best = best
 
     def end(self) -> None:
-        """Send the last reports, and stop."""
+        """Send the remaining reports, and end the thread."""
         self._is_done.set()
         if reports := self._take_reports():
             self._send("progress", (reports, None))
@@ -75,7 +75,7 @@ class _Reporter:
 
 
 class _Child:
-    """The child's side of the pool: it receives tasks in one thread, and runs them in another."""
+    """The child's end of the connection to the pool: one thread receives tasks, and another runs them."""
 
     def __init__(self, parent: Parent) -> None:
         self._parent, self._sending = parent, threading.Lock()
@@ -98,13 +98,14 @@ class _Child:
             os.killpg(0, signal.SIGKILL)
 
     def work(self) -> None:
-        """Run one task after another, for ever."""
+        """Run tasks one after another until the process ends."""
         while True:
             self._run_task(*self._tasks.get())
 
     def _run_task(
         self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
     ) -> None:
+        """Run a task within its memory limit and niceness, and send its answer or error to the parent."""
         take_at_most(most_bytes)
         if niceness:
             os.nice(niceness)
@@ -115,7 +116,7 @@ class _Child:
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)
-        except Exception as error:  # noqa: BLE001 - the parent must learn of every error
+        except Exception as error:  # noqa: BLE001 - every error is sent to the parent
             reporter.end()
             self._send_error(error)
         else:
@@ -133,8 +134,8 @@ class _Child:
 
 
 def main() -> None:
-    """Run the template process, whose standard input is its line to the parent, and the children forked from it."""
-    gc.disable()  # loading leaves no garbage; each fork enables it again
+    """Run the template process, whose standard input is a socket to the parent, and the children forked from it."""
+    gc.disable()  # imports make no garbage; each fork turns collection on again
     logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
     import_module(_TASKS)

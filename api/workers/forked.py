@@ -1,7 +1,7 @@
-"""Read files of other systems in a fork of a child process; the fork starts at once and has no other task.
+"""Read files of other systems in a fork of a child process, which starts quickly and has no other task.
 
-Whatever a file does to its reader, the child survives: it gets sentences about the faults, or the bytes of an answer,
-as JSON and never as a pickle.
+Whatever a file does to its reader, the child process survives. It receives the answer's bytes, or sentences about the
+faults, as JSON and never as a pickle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
 
 _KINDS: tuple[type[InputError], ...] = FormatError, TimeOverError, OptionError
-"""The classes of failures that a fork reports; a failure of another class is reported as FormatError."""
+"""The exception classes that a fork reports as themselves; all other errors of an input are reported as FormatError."""
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
 
@@ -34,11 +34,11 @@ _PART = 1 << 16
 def run_forked(
     work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], control: Control, count: int, what: str
 ) -> WorkAnswer:
-    """Return the result of work that reads `count` bytes of a file, in a fork that is killed at its limits.
+    """Return the result of work that reads a file of `count` bytes; a fork does it, and is killed at its limits.
 
-    Interim answers of the work are passed on to the control; after a cancellation, the last one is the result. Raises
-    FormatError, also at the limit of memory, TimeOverError, FaultError, and NotInTimeError if the work is cancelled
-    before its first answer.
+    The control's `note` receives interim answers; after a cancellation, the last one is the result. Raises FormatError,
+    also at the memory limit; TimeOverError; FaultError; and NotInTimeError if the work is cancelled before its first
+    answer.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -56,12 +56,12 @@ def run_forked(
                         control.note(noted)
             elif control.cancelled.is_set():
                 if noted is None:
-                    raise NotInTimeError(f"{what}: no answer came within its time limit")
+                    raise NotInTimeError(f"{what}: no answer arrived within its time limit")
                 return noted
             elif memory_in_use(pid) > most:
-                raise FormatError(f"file: must be read with {most} bytes of memory, and needs more")
+                raise FormatError(f"file: must be parsed within {most} bytes of memory, got more")
     finally:
-        os.kill(pid, signal.SIGKILL)  # no error if it has ended, as it is not reaped yet
+        os.kill(pid, signal.SIGKILL)  # works after its end as well, since it is not reaped yet
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not sent.is_last or noted is None:
@@ -70,14 +70,14 @@ def run_forked(
 
 
 class _SentAnswers:
-    """The answers that a fork sends, each after a line of JSON; `is_last` is True after the last one."""
+    """The answers that a fork sends, each after a header line of JSON; `is_last` is True after the final one."""
 
     def __init__(self) -> None:
         self._left = bytearray()
         self.is_last = False
 
     def take(self, part: bytes) -> Iterator[WorkAnswer]:
-        """Yield the answers that this part of the bytes completes; raises the errors that the fork reports."""
+        """Yield the answers that these further bytes complete; raises the errors that the fork reports."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
             wrong, kind, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
@@ -94,7 +94,7 @@ class _SentAnswers:
 
 
 def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
-    """Run the work in the fork, which has only its inputs and answers through one pipe, and end the process."""
+    """Run work in the fork, send its answers through a pipe that is its only open file, and end the process."""
 
     def send(
         answer: WorkAnswer,
@@ -120,7 +120,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             kind = next((number for number, one in enumerate(_KINDS) if isinstance(error, one)), 0)
             told = error if isinstance(error, OptionError) else error.prefix_name("file")
             send(WorkAnswer(b""), wrong=[*told.rules_with_ways(str)], kind=kind)
-        except Exception as error:  # noqa: BLE001 - the parent must learn of every error
+        except Exception as error:  # noqa: BLE001 - every error is sent to the parent
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.from_error(fault))
     finally:

@@ -1,4 +1,4 @@
-"""Searches for plans in child processes."""
+"""Searches for plans that run in child processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.solvers.search.result import SolveResult
 
 @dataclass(frozen=True, eq=False)
 class PlanSearch:
-    """The inputs of a search for a plan in a child: its options, its deadline, and the best known plan."""
+    """A search for a plan in a child process: the problem, its options, its deadline, and the best known plan."""
 
     problem: Problem
     options: SolveOptions
@@ -32,7 +32,7 @@ class PlanSearch:
 def search(
     control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
-    """Return the result of a search for a plan by the options' profile, with a reason if nothing fits; in a child."""
+    """Search for a plan by the options' profile, and explain a failure to fit; this runs in a child process."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _search_equal_pools(problem, options, control, start)
@@ -54,7 +54,7 @@ def search(
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best known plan as a result, without a search; an `unknown` result if there is none."""
+    """Return the best known plan as a result without a search; its status is `unknown` if no plan is known."""
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})

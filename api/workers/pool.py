@@ -1,4 +1,4 @@
-"""A pool of child processes, one task each; a child that exceeds its deadline or memory is killed and replaced."""
+"""A pool of child processes, one task each. A child that exceeds its deadline or memory is killed and replaced."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memplan.planner import errors
 from memplan.solvers.processes.folders import remove_left
 
 _CANCEL_S = 3.0
-"""The seconds for an answer after a task is cancelled, before its child is killed."""
+"""The seconds that a cancelled task has to answer before its child process is killed."""
 _END_S = 0.15
-"""The shorter time for a task with an interim answer, which then is the answer."""
+"""The shorter time, in seconds, for a cancelled task whose interim answer can serve as its answer."""
 _NICE_FROM_S = 10.0
 """The seconds of a task from which its child lowers its priority; a shorter task could not wait for others."""
 _MOST_FORKS = 3
@@ -32,9 +32,9 @@ _LOG = logging.getLogger("memplan")
 
 
 class ChildPool:
-    """Child processes for any number of simultaneous tasks, forked from one template; thread-safe.
+    """Child processes for any number of simultaneous tasks, forked from one template process; thread-safe.
 
-    `on_loss` is called for each child that ends by itself during a task; failures in a task are noted in `faults`.
+    `on_loss` is called for each child that dies during a task; internal faults in tasks are recorded in `faults`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ChildPool:
         return len(self._all)
 
     def warm_up(self) -> bool:
-        """Start the template and a child in advance, unless a child is idle; return True if there is one."""
+        """Start the template and a child process in advance, unless one is idle; return False if none can start."""
         try:
             self._return_child(self._take_child("memplan"), is_well=True)
         except UnavailableError as error:
@@ -67,12 +67,12 @@ class ChildPool:
         return True
 
     def close(self) -> None:
-        """End all children; running tasks end without an answer."""
+        """End all child processes; running tasks end without an answer."""
         with self._changing:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # the thread that reads from its pipe closes it
+        for child in others:  # the thread that waits for its answer closes its pipes
             child.kill()
         for child in idle:
             child.close()
@@ -86,13 +86,13 @@ class ChildPool:
         is_short: threading.Event | None = None,
         noted: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Run a task in a child, and return its answer; its errors are raised in the calling thread.
+        """Run a task in a child process, and return its answer; the task's errors are raised in the calling thread.
 
-        `report` receives new progress several times a second, with the best result if that is new. `noted` is called at
-        the first interim answer. Once `is_short` is set, the best answer so far is returned as soon as there is one.
+        `report` receives new progress several times a second, and the best result if it is new. `noted` is called at
+        the first interim answer. Once `is_short` is set, the task ends with its best answer as soon as it has one.
 
-        Raises NotInTimeError without an answer in time, UnavailableError if the task is cancelled before an answer or
-        no child starts, TooMuchMemoryError, and LostWorkersError if the child ended.
+        Raises NotInTimeError if no answer arrives in time, UnavailableError if the task is cancelled before an answer
+        or no child starts, TooMuchMemoryError, and LostWorkersError if the child died.
         """
         child = self._take_child(task.what)
         call = _Call(
@@ -107,8 +107,9 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # A killed child may have sent an answer before, and its end may be noticed late. A child cannot raise its
-            # priority again.
+            # Reuse a child only if that is safe: a killed child may have answered before its end is noticed, and a
+            # child cannot
+            # raise its lowered priority again.
             self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
@@ -136,6 +137,7 @@ class ChildPool:
         raise UnavailableError(f"{what}: was cancelled before there was an answer")
 
     def _return_child(self, child: ForkedChild, is_well: bool) -> None:
+        """Make a child idle if it can be reused; close it otherwise."""
         with self._changing:
             is_kept = is_well and not self._is_closed
             if is_kept:
@@ -147,7 +149,7 @@ class ChildPool:
 
 
 class _Call:
-    """The run of one task at a child, until its answer."""
+    """One task's run in a child process, until its answer."""
 
     def __init__(
         self,
@@ -168,7 +170,7 @@ class _Call:
         self._is_given = self._is_told = self.is_nice = False
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
-        """Send the task to the child, and return its answer; raises its error, or an error if the child is lost."""
+        """Send the task to the child, and return its answer; raises an error if the child dies or is killed."""
         self._child.limit(self._is_over, most_bytes)
         self.is_nice = niceness > 0 and self._due.remaining_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
@@ -181,7 +183,7 @@ class _Call:
                     return _reported_error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # interim answers are verified as well
+                    return error if self._noted is None else self._noted  # interim answers were verified
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value
@@ -197,7 +199,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Request the child once to end, if that is due; return True once it has to be killed."""
+        """Ask the child to end early when that is due, once; return True when the child must be killed."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S
@@ -210,27 +212,27 @@ class _Call:
         return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s
 
     def _loss_error(self) -> errors.MemplanError:
-        """Return the error that says why a lost child has no answer."""
+        """Return the error that explains why a lost child gave no answer."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
             return TooMuchMemoryError()
         if self._cancelled.is_set():
             return UnavailableError(f"{what}: was cancelled before there was an answer")
         if self._child.stopped_by == "over":
-            return NotInTimeError(f"{what}: no answer came within its time limit")
+            return NotInTimeError(f"{what}: no answer arrived within its time limit")
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 
 def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
-    """Return the error that a child reported, by the name of its class."""
+    """Return the error that a child reported, by the name of its class and its sentences."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
-    for kind in kinds:  # the loop extends the list
+    for kind in kinds:  # the loop appends all subclasses
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.add_way, told))
 
 
 def machine_memory() -> int:
-    """Return the memory of this machine in bytes, or the limit of its container if that is less."""
+    """Return this machine's memory in bytes, or its container's memory limit if that is lower."""
     import psutil
 
     total = int(psutil.virtual_memory().total)

@@ -1,4 +1,4 @@
-"""The tasks of child processes, and the errors that children report."""
+"""Tasks of child processes, and the errors that child processes report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from memplan.solvers.search.control import Control, Deadline, ignore_report
 
 
 class LostWorkersError(MemplanError):
-    """A child process ended during its task, and so did the children that repeated it."""
+    """A child process died during its task, and so did each child that repeated the task."""
 
 
 class TooMuchMemoryError(InputError):
     """A request needs more memory than a child process may use."""
 
     def __init__(self, *sentences: str) -> None:
-        super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
+        super().__init__(*(sentences or ("memplan: must be answered within the memory of one worker, got more",)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskControl(Control):
     """The control of a task in a child process.
 
-    watch: a function that receives a function of the best result so far, which any thread may call for reports.
+    watch: a function that receives a getter of the best result so far; any thread may call the getter for reports.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report
@@ -32,14 +32,14 @@ class TaskControl(Control):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Work for a child process: a function of a module, called with its control and `arguments`.
+    """Work for a child process: a module-level function `run`, called with its control and `arguments`.
 
     what: the kind of request, as messages name it.
     deadline: the time at which the answer is due.
-    limit_s: if given, a time limit that counts from when a child begins; the deadline still applies.
+    limit_s: a time limit in seconds that counts from the start in a child; the deadline applies as well.
     grace_s: the seconds after the deadline until the child is killed.
-    is_search: True if it has an answer at any time, so that it can end early with the best so far.
-    is_large: True if it takes much memory, which its child would keep; another child replaces it afterwards.
+    is_search: True if it can end early with the best answer so far at any time.
+    is_large: True if it takes much memory, which its child would not release; a new child replaces it afterwards.
     """
 
     run: Callable[..., Any]
@@ -52,19 +52,19 @@ class Task:
     is_large: bool = False
 
     def deadline_now(self) -> Deadline:
-        """Return the deadline of the answer for a child that begins now."""
+        """Return the deadline of the answer for a child that starts now."""
         return (
             self.deadline if self.limit_s is None else Deadline.from_limit(min(self.limit_s, self.deadline.remaining_s))
         )
 
 
 def apply_function(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
-    """Return `function(*given)`, for a function without a control; the task of a child."""
+    """Return `function(*given)`; this adapts a function without a control to a task."""
     return function(*given)
 
 
 def error_report(error: Exception) -> tuple[str, list[Any]]:
-    """Return the name and sentences of an error for the parent, with remedies; of a fault, only the public part."""
+    """Return the class name and sentences of an error, with remedies, for the parent; a fault's public part only."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

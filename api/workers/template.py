@@ -1,6 +1,6 @@
-"""The template of a pool's children: a process that has imported everything, and is forked for each child.
+"""The template of a pool's children: a process that has imported all modules, and is forked for each child.
 
-A new process imports modules for more than a second, while a fork is ready after milliseconds and shares memory.
+A new process imports modules for more than a second; a fork is ready within milliseconds and shares their memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Line = socket.socket
 
 
 class Template:
-    """The parent's side of a template, which is started at the first fork and restarted if it is gone; thread-safe."""
+    """The parent's end of the template, which starts at the first fork and restarts after it dies; thread-safe."""
 
     def __init__(self) -> None:
         self._line: socket.socket | None = None
@@ -30,13 +30,13 @@ class Template:
         self._asking = threading.Lock()
 
     def fork(self) -> ForkedChild:
-        """Return a child that waits for tasks; raises EOFError if a new template ends at once."""
+        """Return a new child that waits for tasks; raises EOFError if even a restarted template ends at once."""
         reads, gives = os.pipe()
         hears, answers = os.pipe()
         try:
             try:
                 pid = self._request_fork(_FORK, reads, answers)
-            except EOFError:  # the template was killed
+            except EOFError:  # the template has died; the next request restarts it
                 pid = self._request_fork(_FORK, reads, answers)
         except BaseException:
             os.close(gives)
@@ -48,7 +48,7 @@ class Template:
         return ForkedChild(self, ForkedProcess(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
-        """Return the exit status of a child; None while it is alive. Children of a lost template count as killed."""
+        """Return a child's exit status; None while it is alive. The children of a lost template count as killed."""
         try:
             status = self._request_fork(pid)
         except EOFError:
@@ -56,11 +56,12 @@ class Template:
         return None if status == _LIVES else status
 
     def close(self) -> None:
-        """End the template."""
+        """End the template process."""
         with self._asking:
             self._end_process()
 
     def _request_fork(self, number: int, *pipes: int) -> int:
+        """Send a number to the template and return its answer; raises EOFError if it has died."""
         with self._asking:
             try:
                 if self._line is None:
@@ -91,7 +92,7 @@ class Template:
 
 
 class ForkedChild(ChildProcess):
-    """A child forked from a template, which also reports its exit status."""
+    """A child forked from a template; the template, its parent, reports its exit status."""
 
     def __init__(self, template: Template, made: ForkedProcess) -> None:
         super().__init__(made)
@@ -102,11 +103,11 @@ class ForkedChild(ChildProcess):
 
 
 def fork_always(line: socket.socket) -> None:
-    """Fork for every request on a line, and return in each fork with its pipes as standard input and output.
+    """Fork for every request on a socket; return in each fork, with its pipes as standard input and output.
 
-    The template process itself never returns; it ends with the process at the other end of the line.
+    The template process itself never returns; it ends when the process at the other end of the socket ends.
     """
-    gc.freeze()  # memory that garbage collection does not touch stays shared
+    gc.freeze()  # frozen objects are not touched by collection and stay shared
     while True:
         try:
             request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
@@ -117,11 +118,11 @@ def fork_always(line: socket.socket) -> None:
                 continue
             if (pid := os.fork()) == 0:
                 break
-            os.setpgid(pid, pid)  # here and in the child, so that its group exists for both
+            os.setpgid(pid, pid)  # set on both sides, so that the group exists for either one
             for pipe in pipes:
                 os.close(pipe)
             line.send(_NUMBER.pack(pid))
-        except ConnectionError:  # the process at the other end was killed
+        except ConnectionError:  # the process at the other end has died
             os._exit(0)
     os.setpgid(0, 0)
     line.close()
@@ -131,6 +132,7 @@ def fork_always(line: socket.socket) -> None:
 
 
 def _ended_status(pid: int) -> int:
+    """Return the exit status of a child process; _LIVES while it runs."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

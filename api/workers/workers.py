@@ -1,4 +1,4 @@
-"""Solve and answer in child processes for an event loop: in time, and restarted from the best plan so far."""
+"""Search and answer in child processes on behalf of an event loop; a lost search restarts from its best plan so far."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
-"""The number of times that a search whose child was lost is restarted from the best known plan."""
+"""How many times a search is restarted from the best known plan after its child process died."""
 _CARRY_S, _GRACE_S = 4e-6, 0.25
-"""The seconds per buffer to send it to a child and its placement back, and the grace for an answer."""
+"""The seconds per buffer to send it to a child and its placement back, and the seconds of grace for an answer."""
 
 
 class Workers:
-    """The child processes of a server, for one event loop, which runs at most `most` tasks at once."""
+    """The child processes of a server, for one event loop, with at most `most` tasks at one time."""
 
     def __init__(self, pool: ChildPool, most: int) -> None:
         self.pool = pool
         self._threads = CapacityLimiter(most)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Search in a child process, and return the result within half a second of the deadline.
+        """Search for a plan in a child process, and return the result within half a second of the deadline.
 
         When `cancelled` or `is_short` is set, the best result so far is returned. Raises OptionError, and
-        LostWorkersError if children are lost and no plan is known.
+        LostWorkersError if children died repeatedly and no plan is known.
         """
         carry_s = _CARRY_S * len(asked.problem.buffers)
         deadline, start = asked.deadline.bring_forward(carry_s), asked.start
@@ -81,14 +81,14 @@ class Workers:
         hear: Callable[[list[Any], Any], None] | None = None,
         noted: Callable[[], None] | None = None,
     ) -> Any:
-        """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early.
+        """Run a task in a thread that waits for its child process; `cancelled` ends the task early (see ChildPool.run).
 
-        `noted` is called at its first interim answer.
+        `noted` is called at the first interim answer.
         """
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
-            with suppress(RuntimeError):  # the loop may be closed
+            with suppress(RuntimeError):  # the event loop may have been closed
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 

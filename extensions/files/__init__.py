@@ -1,4 +1,4 @@
-"""Files of other systems: comparison with their planners, and conversion of problems, models and plans."""
+"""Files of other systems: compare their planners with memplan, and convert problems, models and plans."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""The command `memplan compare`, for one file or for several files one by one."""
+"""The command `memplan compare`, for one file, or for several files one after the other."""
 
 from __future__ import annotations
 

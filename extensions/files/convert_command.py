@@ -1,4 +1,4 @@
-"""The command `memplan convert`, and the files that it writes."""
+"""The command `memplan convert`, and writing its output files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUTPUT = (
 
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
-    """Answer, and write the files of the requested form."""
+    """Answer the question `convert`, and write the files in the requested format."""
     call = read(line)
     _set_target(call)
     answer, output = ask(call), call.flags["output"]
@@ -38,10 +38,11 @@ def convert(line: CommandLine) -> int:
 
 
 def _set_target(call: Call) -> None:
+    """Set the target, the prefix and the name of a call from its files; raises OptionError for a wrong output."""
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
-            raise OptionError(f"output: must be another file than the one that is read, got {excerpt(output)}")
+            raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}")
         refuse_unwritable(output)
         target = call.flags["to"] or target_of_name(output)
         call.change(to=target)
@@ -52,11 +53,12 @@ def _set_target(call: Call) -> None:
 
 
 def _write_files(output: str, answer: Converted) -> None:
+    """Write the files of an answer to the output or beside it; raises OptionError for a wrong name."""
     kind = "problem" if answer.to == "json" else answer.to
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
         if "" not in files:
-            raise OptionError(f"output: must be a file for {answer.to}, which is several, got -")
+            raise OptionError(f"output: must be a file name for {answer.to}, which writes several files, got -")
         write(output, files[""])
         return
     path = Path(output)
@@ -70,6 +72,7 @@ def _write_files(output: str, answer: Converted) -> None:
 
 
 def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
+    """Return the lines printed about the written output: the facts, and why nothing was written or the arena."""
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
@@ -81,9 +84,9 @@ def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[s
 
 
 def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    """Return what the runtime measures for a written model in its least arena, as a part of a sentence."""
+    """Return what the runtime measures for a written model in its smallest arena, as part of a sentence."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)
-    assert rules is not None, "a model with an arena is of a system with one"
+    assert rules is not None, "only a system with rules for arenas gives an arena"
     return rules.runtime_verdict(model, options)

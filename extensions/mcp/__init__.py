@@ -1,4 +1,4 @@
-"""Every question of memplan as a tool for assistants, by the Model Context Protocol: `memplan mcp`."""
+"""Serve every question of memplan to assistants as a tool of the Model Context Protocol (`memplan mcp`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`memplan mcp`: every question as a tool of the Model Context Protocol, for an assistant in an editor."""
+"""The command `memplan mcp`: every question as a tool of the Model Context Protocol, for assistants in editors."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _INSTRUCTIONS = (
 )
 _SCHEMA = "schema"
 _MOST_BYTES = 2**28
-"""The largest file, in bytes, that is read for a tool."""
+"""The maximum size in bytes of a file that a tool reads."""
 _LATE_S = 0.5
-"""The seconds after its time limit for which an answer is awaited; then the last preliminary answer is used."""
+"""The seconds after the time limit to wait for an answer; then the last interim answer is returned."""
 
 
 @click.command(
@@ -54,7 +54,7 @@ def mcp(folder: Path) -> None:
     Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
     """
     if not folder.is_dir():
-        raise OptionError(f"folder: must be a folder, got {excerpt(str(folder))}, which is none in {Path.cwd()}")
+        raise OptionError(f"folder: must be a folder, got {excerpt(str(folder))} in {Path.cwd()}")
     asyncio.run(_serve(folder.resolve()))
 
 
@@ -81,7 +81,7 @@ async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
 
 
 def schema_of(question: Question[Any]) -> dict[str, Any]:
-    """Return the full JSON schema of a question's body, in which a file may be given by its path."""
+    """Return the JSON schema of a question's body; an input from a file may also be the path of the file."""
     schema = request_model(question).model_json_schema(schema_generator=QuietJsonSchema)
     for each in question.inputs:
         if each.from_file is not None:
@@ -92,9 +92,9 @@ def schema_of(question: Question[Any]) -> dict[str, Any]:
 
 
 def tool_of(question: Question[Any]) -> Tool:
-    """Return the tool for a question: its help with an example, and the names of inputs and options.
+    """Return the tool of a question: its help, an example, and the names of its inputs and options.
 
-    Each conversation carries all tools, so that they are short.
+    Tools are part of every conversation, so their descriptions are short and omit the schemas.
     """
     inputs: dict[str, Any] = {}
     for each in question.inputs:
@@ -117,7 +117,7 @@ def tool_of(question: Question[Any]) -> Tool:
 
 
 async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
-    """Return the answer to a question as the result of its tool; an error is a result that the assistant can act on."""
+    """Answer a question and return the result of its tool; an error is also a result, so that the assistant sees it."""
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
@@ -136,7 +136,7 @@ async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) 
 
 
 async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Path) -> Any:
-    """Return the answer within the time limit, or else the last preliminary one; raises MemplanError."""
+    """Return the answer, or the last interim answer if the time limit ends the search; raises MemplanError."""
     options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
     control = Control(options.deadline(), cancelled, note=noted.append)
     work = lambda: question.answer_verified(_read_inputs(question, given, folder), options, control)  # noqa: E731
@@ -149,7 +149,7 @@ async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Pat
 
 
 def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path) -> InputValues:
-    """Return the inputs of a question, from JSON objects or from files given by path; raises InputError."""
+    """Return the inputs of a question, given as JSON objects or as paths of files; raises InputError."""
     names = [each.name for each in question.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
@@ -168,10 +168,10 @@ def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path
 
 
 def _path_inside(folder: Path, name: str) -> str:
-    """Return the path of a file inside a folder; raises InputError for any other path."""
+    """Return the path of a file inside the folder; raises InputError for a path outside it."""
     path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
-        raise InputError(f"{excerpt(name)}: must lie in {folder}; --folder of memplan mcp names another")
+        raise InputError(f"{excerpt(name)}: must be in {folder}; --folder of memplan mcp sets another")
     if path.exists() and not path.is_file():
         raise InputError(f"{excerpt(name)}: must be a file")
     if path.exists() and (count := path.stat().st_size) > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Memory other than one arena: objects that several buffers share, such as textures, and heaps of a limited size."""
+"""Other forms of memory than one arena: objects that several buffers share (textures), and heaps of limited size."""
 
 from memplan.questions import Search
 

@@ -1,8 +1,8 @@
-"""Plans in several heaps of a limited size: the fewest heaps, and then few bytes in total.
+"""Plan several heaps of limited size: the fewest heaps, and then few bytes in total.
 
-First one pool is planned that has a wall at each multiple of the heap's size, which no buffer crosses. The lower bound
-is that of bin packing for each live set. If the plan has more heaps than the bound, a number of equal pools is planned,
-and one more whenever fewer are proved not to be enough. Finally each heap is planned by itself.
+First, one pool is planned with a wall at each multiple of the heap size, which no buffer may cross. Bin packing of each
+live set gives a lower bound on the number of heaps. If the plan has more heaps than the bound, the search plans that
+number of equal pools, and adds a pool whenever fewer are proved insufficient. Finally, each heap is planned separately.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.to_plan import gap_of
 
 Dealt = Mapping[int | str, tuple[int, int]]
-"""For each buffer, the number of its heap and its offset in it."""
+"""An assignment to heaps: for each buffer, the number of its heap and its offset in that heap."""
 _MOST_LIVE_SETS = 200
-"""The number of largest live sets whose bin packing gives the bound, as smaller ones have never raised it."""
+"""The number of largest live sets packed for the bound; in tests, smaller sets never raised it."""
 _WALLS, _POOLS = 0.3, 0.5
-"""The fractions of the remaining time for the pool with walls, and for each number of pools."""
+"""The shares of the remaining time for the pool with walls, and for each number of pools."""
 _FIRST_FIT = 1_000
-"""The most buffers for which first fit is tried before anything else."""
+"""The maximum number of buffers for which first fit gives a first plan."""
 _MOST_SEARCHED, _MOST_NODES = 14, 200_000
-"""The most buffers for which all assignments to heaps are tried, and the most steps of that search."""
+"""The maximum number of buffers for the search over all assignments to heaps, and the maximum steps of that search."""
 _ABOVE = 8
-"""The most numbers of heaps from the bound on that are tried if there is no plan with walls."""
+"""The maximum number of heap counts tried, from the bound upward, if no plan with walls exists."""
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     """Plan a one-pool problem in heaps of at most `limit` bytes: the fewest heaps, and then few bytes in total.
 
-    The pools of the plan are the heaps. This is for devices that bind no buffer above a limit, and for allocators
-    without larger free blocks. Raises OptionError and ProblemError.
+    The pools of the plan are the heaps. Such plans serve devices that limit the size of a buffer binding, and
+    allocators without larger free blocks. Raises OptionError, ProblemError and TimeOverError.
     """
     if len(problem.pools) > 1:
-        raise OptionError(f"heaps: must be for problems of one pool, got {len(problem.pools)} pools")
+        raise OptionError(f"heaps: must be used with a problem of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # The instance has no rules of buffers that fit nowhere, so that all rules are taken from the problem.
+    # Compiling drops the rules of buffers that fit nowhere, so rules are looked up in the problem itself.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
-        raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
+        raise ProblemError(f"heaps: must be used with a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = excerpt(table.ids[int(table.size.argmax())])
         raise ProblemError(
-            f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
+            f"heaps: must be at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
         )
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
     least = max([1, -(-least_bytes // limit), *_bin_bounds(instance, limit)])
@@ -81,7 +81,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
             break
         least = count + 1
     if best is None and first is None:
-        raise TimeOverError(f"time_limit_s: must be enough for heaps, got as far as {tried[-1]} of them")
+        raise TimeOverError(f"time_limit_s: must be enough to find heaps, got no plan with up to {tried[-1]} heaps")
     found = _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
     if found.status == "optimal" or len(found.pools) != least or not len(table) == len(instance) <= _MOST_SEARCHED:
         return found
@@ -89,9 +89,9 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 
 
 class _HeapSearch:
-    """The exact search for the fewest bytes in a number of heaps: all assignments of few buffers, pruned by live bytes.
+    """The exact search for the fewest bytes in a number of heaps: assign few buffers in all ways, pruned by live bytes.
 
-    A heap takes at least its most live bytes. An assignment is planned if the sum of these is below the best total.
+    A heap needs at least its live peak. An assignment is planned only if the sum of live peaks is below the best total.
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
@@ -106,8 +106,8 @@ class _HeapSearch:
         self.nodes, self.is_open = 0, False
 
     def best(self, found: Plan) -> Plan:
-        """Return the plan with the fewest bytes, or `found`; it is optimal if the search was complete."""
-        assert found.peak is not None, "a plan in heaps has a peak"
+        """Return the plan with the fewest bytes found, or `found`; it is optimal if the search was complete."""
+        assert found.peak is not None, "every plan in heaps has a peak"
         self.least, self.deal = found.peak, list[frozenset[int]]()
         self._assign_from(0, [], [])
         heaps, bound = found.heaps, found.lower_bound if self.is_open else self.least
@@ -122,7 +122,7 @@ class _HeapSearch:
         return _plan_of(self.problem, dealt, heaps, bound)
 
     def _assign_from(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
-        """Assign the buffers from position `at` on, by falling size; a new heap gets the next number."""
+        """Assign the buffers from position `at` on, in order of falling size, to existing heaps or the next new one."""
         self.nodes += 1
         if self.is_open or self.nodes > _MOST_NODES or self.control.is_over:
             self.is_open = True
@@ -140,7 +140,7 @@ class _HeapSearch:
                 self._assign_from(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
 
     def _plan_assignment(self, heaps: Sequence[frozenset[int]]) -> None:
-        """Plan the heaps of an assignment, and keep it if it is the best."""
+        """Plan each heap of an assignment, and keep the assignment if its total is the best so far."""
         total = 0
         for heap in heaps:
             if heap not in self.planned:
@@ -157,7 +157,7 @@ class _HeapSearch:
 
 
 def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
-    """Return the problem of some buffers in a separate heap."""
+    """Return the problem of the given buffers in a separate heap."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
     pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}
@@ -165,7 +165,7 @@ def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> P
 
 
 def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
-    """Return heaps by first fit, the largest buffers first, in O(n^2 log n)."""
+    """Assign the buffers to heaps by first fit, largest first, in O(n^2 log n)."""
     table, row = problem.buffers, instance.source[instance.lifetime_buffer]
     meets = np.zeros((len(table), len(table)), dtype=np.bool_)
     one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
@@ -186,7 +186,7 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 
 def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
-    """Return the offsets of the buffers in each heap."""
+    """Return, for each heap, the offsets of its buffers by id."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
         heaps.setdefault(heap, {})[name] = offset
@@ -194,7 +194,7 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a fraction of the remaining time, or with all of the work if work is counted."""
+    """Plan a problem in a share of the remaining time; if work is counted, with the whole amount of work."""
     within = control.child(share)
     counted = within.counts_work
     return solve(
@@ -203,7 +203,7 @@ def _part(problem: Problem, control: Control, share: float, **options: Any) -> P
 
 
 def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
-    """Return the heap and the offset of each buffer, by a plan in one pool with walls; None if none is found."""
+    """Return each buffer's heap and offset, from a plan in one pool with walls; None if no plan is found."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
     plan = _part(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
@@ -211,7 +211,7 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
 
 
 def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with `count` equal pools; by symmetry, the k-th large buffer may only use the first k."""
+    """Return the problem with `count` equal pools; as pools are equal, the k-th large buffer may use the first k."""
     heaviest = max(
         range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
     )
@@ -226,17 +226,17 @@ def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> P
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap by itself; return the plan of all heaps."""
+    """Plan each heap separately, and return the plan of all heaps together."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # if the time is over, the heap keeps its known offsets
+        if plan.placements:  # without a new plan, the heap keeps its offsets
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return the plan with these offsets in each heap, the heap with the most bytes first."""
+    """Return the plan with the given offsets in each heap; heaps are numbered by falling use."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     ranked.sort(key=lambda heap: -heap[0])
@@ -272,7 +272,7 @@ def _live_buffers(instance: Instance, t: int) -> list[int]:
 
 
 def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
-    """Yield lower bounds on the number of heaps, from the largest live sets (bound L2 of Martello and Toth)."""
+    """Yield lower bounds on the number of heaps from the largest live sets (the bound L2 of Martello and Toth)."""
     change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
     np.add.at(change, instance.start, instance.size[instance.lifetime_buffer])
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])

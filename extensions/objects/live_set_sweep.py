@@ -1,8 +1,8 @@
-"""The exact sweep for shared objects: sizes of objects by rising sum, each decided in one pass over the live sets.
+"""The exact sweep for shared objects: try object sizes by rising sum, each decided in a pass over the live sets.
 
-For given sizes, a state has the end and the object's size of each live buffer. Objects of one size are interchangeable,
-and there are few states as live sets are small. Sizes that are refused have a stretch of time that refuses them and all
-smaller ones; the next sizes have one object that is larger there, or one more object.
+For given sizes, a state of the pass lists the end and the object size of each live buffer. Objects of equal size are
+interchangeable, and live sets are small, so there are few states. If sizes are insufficient, a stretch of time proves
+that they and all smaller sizes are insufficient; the next sizes have a larger object for that stretch, or one more.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from math import inf
 from memplan.extensions.objects.demands import Demands, IsOver, Objects
 
 _MOST_STATES = 200_000
-"""The most states of a pass, as more would take seconds and hundreds of megabytes."""
+"""The maximum number of states in a pass; more would take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The most refusals that are stored, as all sizes are compared with each of them."""
+"""The maximum number of stored refusals, because all new sizes are compared with each of them."""
 State = tuple[tuple[int, int], ...]
-"""For each live buffer, the end of its lifetime and the size class of its object; sorted."""
+"""A sorted state: for each live buffer, the end of its lifetime and the size class of its object."""
 Layer = dict[State, tuple[State, int | None]]
-"""For each state, a preceding state, and the size class of the buffer that was added, None if buffers ended."""
+"""Each state of a layer with a preceding state and the size class of the added buffer (None if buffers ended)."""
 
 
 class OutOfTimeError(Exception):
-    """The sweep was stopped, or had too many states, before it had a result."""
+    """The sweep was stopped, or had too many states, before it reached a result."""
 
 
 class Sweep:
-    """The decision whether objects of given sizes are enough for all buffers."""
+    """Decide whether objects of given sizes suffice for all buffers."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        # Empty buffers are omitted: they cost nothing in objects of their own, and no larger size would help them.
+        # Empty buffers are omitted: each gets an empty object, which costs nothing and needs no other object.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
-        """Return the first live set in [begin, stop) whose buffers cannot all get an object; None if all can."""
+        """Return the first live set in [begin, stop) in which a buffer finds no object; None if all find one."""
         return self._pass_over(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
-        """Return the object of each buffer, for sizes that are enough."""
+        """Return the object of each buffer, for object sizes that are sufficient."""
         layers: list[tuple[int | None, Layer]] = []
         self._pass_over(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
@@ -78,11 +78,13 @@ class Sweep:
 
     @staticmethod
     def _keep_layer(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
+        """Append a layer of states to the kept ones, if layers are kept, and return it."""
         if kept is not None:
             kept.append((i, layer))
         return layer
 
     def _place_buffer(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
+        """Return the layer of states after buffer i is placed in a free object of each sufficient size class."""
         amount, end = self.demands.amounts[i], self.demands.last[i]
         layer: Layer = {}
         for state in states:
@@ -100,9 +102,9 @@ class Sweep:
 
 
 def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
-    """Return a lower bound on the total size, and objects that reach it if it is below `most` and found in time.
+    """Return a lower bound on the total size, and objects that reach it if it is below `most` and the time suffices.
 
-    Without objects, a bound of `most` proves that no total is less. The ratio of sides is ignored.
+    If no objects are returned, a bound of `most` proves that no total is smaller. The ratio of sides is ignored.
     """
     sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.size_bounds))
     waiting, seen = [(sum(first), first)], {first}
@@ -132,7 +134,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which a pass is still refused at live set `at`."""
+    """Return the latest live set from which a pass still fails at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -144,12 +146,12 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
-    """Return the ascending sizes of the buffers alive in the live sets from `begin` to `at`."""
+    """Return the distinct sizes, ascending, of the buffers alive in the live sets `begin` to `at`."""
     return sorted({demands.amounts[i] for alive in demands.live_sets[begin : at + 1] for i in alive} - {0})
 
 
 def _larger_sizes(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
-    """Return the next larger sizes: one object grown to the next size of a stretch, or one more object."""
+    """Return the next larger sizes: one object raised to the next size used in a stretch, or one object more."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:

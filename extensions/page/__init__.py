@@ -1,4 +1,4 @@
-"""The page that shows plans: its HTML document, its JavaScript modules, and single files with both."""
+"""The page that shows plans: its HTML document, its JavaScript modules, and files that contain both."""
 
 from memplan.questions import View
 

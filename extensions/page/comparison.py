@@ -1,4 +1,4 @@
-"""The page of two plans: both plans, the buffers that moved, and the causes of each pool's growth."""
+"""The page that compares two plans: both plans, the moved buffers, and the causes of each pool's growth."""
 
 from __future__ import annotations
 

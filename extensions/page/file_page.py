@@ -1,4 +1,4 @@
-"""The file page: one HTML file with scripts, styles and views of plans, which needs no network."""
+"""The file page: one HTML file with scripts, styles and views of plans, which works without a network."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from memplan.planner.verify.places import MOST_PAIRS
 from memplan.questions.verify.verify import verdict_on
 
 _LISTED = 200
-"""The most violations of a plan that a page lists."""
+"""The maximum number of a plan's violations that a page lists."""
 _NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
-"""The fields of a plan that pages do not show."""
+"""The fields of a plan that pages do not contain."""
 
 
 def plan_view(
@@ -35,10 +35,10 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return the view of a plan as JSON: problem and plan in the wire format, and the verdict of `verify`.
+    """Return a plan as a view in JSON: problem and plan in the wire format, and the verdict of `verify`.
 
-    The lowest offsets of buffers are computed, unless more than `most_pairs` pairs of buffers would be compared. The
-    page draws everything from these rows (`static/plan_model.js`), as for problems and plans that are dropped on it.
+    The lowest offsets of buffers are included unless more than `most_pairs` pairs must be compared. The page draws its
+    views from these rows (`static/plan_model.js`), like the files that users drop on it.
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
@@ -54,13 +54,13 @@ def plan_view(
 
 
 _FEW = 100
-"""Tables with fewer rows are not packed into columns."""
+"""The number of rows from which a table is packed into columns."""
 _EXACT = 2**52
-"""Doubles represent sums and differences of integers below this exactly."""
+"""Sums and differences of integers below this number are exact as doubles."""
 
 
 def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a view, and the views inside it, with buffers and placements packed into columns."""
+    """Return a view, and all views inside it, with buffers and placements packed into columns."""
     found = {name: _packed_value(part) for name, part in view.items()}
     problem, plan = view.get("problem"), view.get("plan")
     buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
@@ -81,9 +81,9 @@ def _packed_value(part: Any) -> Any:
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
-    """Return rows as columns, each as `one` common value, the `values`, or the `steps` between integers.
+    """Pack rows into columns, each as `one` common value, the `values`, or the `steps` between integers.
 
-    A field that a row lacks is null. The page takes the column `left_out` from the buffers.
+    A field that a row lacks is null. The column `left_out` is omitted, because the page knows it from the buffers.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _packed_column([row.get(name) for row in rows]) for name in names if name != left_out}
@@ -91,6 +91,7 @@ def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[s
 
 
 def _packed_column(values: list[Any]) -> dict[str, Any]:
+    """Pack the values of a column as one common value, as steps between integers, or as a plain list."""
     if all(value == values[0] for value in values):
         return {"one": values[0]}
     if any(type(value) is not int or abs(value) >= _EXACT for value in values):
@@ -100,11 +101,11 @@ def _packed_column(values: list[Any]) -> dict[str, Any]:
 
 
 STATIC: Traversable = files("memplan.extensions.page") / "static"
-"""The folder of the page's modules, styles and template."""
+"""The folder with the page's modules, styles and template."""
 MOST_TABS = 30
-"""The most plans on a page, as each has a tab in one line."""
+"""The maximum number of plans on a page, as their tabs must fit in one line."""
 BUNDLE = "built/page.js"
-"""The script of a file page as one module, which `lab/page_bundles.py` makes from the page's modules."""
+"""The script of a file page, which `lab/page_bundles.py` bundles from the page's modules."""
 _LOADER = """\
 const packed = document.getElementById("script");
 const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
@@ -118,13 +119,13 @@ for (const [k, name] of ["style", "script"].entries()) {
   document.head.append(element);
 }
 """
-"""The script that unpacks styles and script, compressed to a third of their size, in a few milliseconds."""
+"""The script that unpacks styles and scripts, which compress to a third, in a few milliseconds."""
 _SLOW = 20_000
-"""The number of buffers from which on a page shows a message while it loads."""
+"""The number of buffers from which a page shows a message while it loads."""
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of a plan; if it has other plans, at most MOST_TABS of all in tabs."""
+    """Return the file page of a plan; further plans of the answer get tabs, at most MOST_TABS in total."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))
@@ -140,10 +141,10 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
-    """Return the file page of views: HTML whose security policy allows only its included scripts and styles.
+    """Return a file page with the given views; its security policy allows only the included scripts and styles.
 
-    Each view has a `kind`, which is a line in `static/main.js`, a `title`, and the fields that the kind needs. The page
-    contains them, with its title, as compressed JSON.
+    Each view has a `kind` (registered in `static/main.js`), a `title`, and the fields of that kind. The page contains
+    the views and its title as compressed JSON.
     """
     buffers = sum(len(view["problem"]["buffers"]) for view in views if view.get("problem"))
     document = {"title": title, "views": [packed_view(view) for view in views]}
@@ -180,7 +181,7 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
 
 
 def _embed(name: str, data: bytes) -> str:
-    """Return an HTML element that contains bytes as data, which the browser does not run."""
+    """Return an HTML element that stores bytes as data, which the browser does not execute."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 
 

@@ -1,6 +1,6 @@
-"""The pages of a service: `GET /`, the page over it, and `GET /docs`, its calls, rendered from `/openapi.json`.
+"""The pages of a service: `GET /` is the page for plans, and `GET /docs` describes the calls from `/openapi.json`.
 
-Both pages request nothing from other servers and run no inline script; their security policy forbids both.
+Neither page requests anything from other servers or runs an inline script; the security policy forbids both.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # older versions of Python have another type for it
+mimetypes.add_type("text/javascript", ".js")  # older versions of Python register another type
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 
 class _Modules(StaticFiles):
-    """The static files of the pages, served with their Content-Security-Policy."""
+    """The static files of the pages, each served with the Content-Security-Policy."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
-        """Return a file, or status 304 if the browser has its current version."""
+        """Return a file, or status 304 if the browser already has the current version."""
         response = super().file_response(*given, **named)
         response.headers.update(_HEADERS)
         return response
@@ -70,6 +70,6 @@ def _blank_page() -> bytes:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and their static files to the app of a service."""
+    """Add the pages and their static files to a service's app."""
     app.include_router(router)
     app.mount("/static", MODULES)

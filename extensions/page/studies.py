@@ -1,4 +1,4 @@
-"""The pages of studies: charts of frontiers, orders and cascades, whose points open plans; peaks over symbols."""
+"""The pages of studies: charts whose points open plans (frontiers, orders, cascades), and peaks over symbols."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from memplan.solvers.portfolio.solve import solve
 
 _MOST_BUFFERS = 2_000_000
 _PLANNED_S = 1.0
-"""The seconds for planning a problem that fits, to show a plan of it."""
+"""The seconds for planning a problem that fits, so that the page can show a plan."""
 _MOST_PAIRS = 50_000
-"""The most pairs of buffers that are compared for each plan of a page with many plans."""
+"""The maximum number of buffer pairs compared for each plan on a page with many plans."""
 
 
 def chart_page(
     title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
 ) -> bytes:
-    """Return the file page of a chart with the plans of its points, up to two million buffers in total.
+    """Return a file page with a chart, and with the plans of its points up to two million buffers in total.
 
-    If a `base` is given, all points are compared with it, and the chart opens at the lowest point that costs no more.
+    All points are compared with `base`, if given, and the chart then opens at the lowest point that costs no more.
     """
     held, rows = 0, []
     for point in points:
@@ -56,7 +56,7 @@ def chart_page(
 
 
 def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
-    """Return the page of a plan for all values: peak and bound over each symbol, and the plan at chosen values."""
+    """Return the page of a plan with symbols: peak and bound over each symbol, and the plan at chosen values."""
     parts = {"symbols", "alignment", "ids", "lifetimes", "sizes", "size_of", "programs", "bound"}
     known = answer.model_dump(mode="json", include=parts) if answer.programs and not answer.views else None
     curves = [curve.model_dump(mode="json") for curve in answer.curves]
@@ -64,13 +64,13 @@ def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
-    """Return the page of a schedule: the fast memory over steps, the times of steps, and the use of the link."""
+    """Return the page of a schedule: the fast memory over the steps, the steps' times, and the link's use."""
     shown = answer.model_dump(mode="json", exclude={"regions"})
     return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
 
 
 def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
-    """Return the page of an explanation: the core that does not fit, or a plan, and each repair's plan in a tab."""
+    """Return the page of an explanation: a plan or the core that does not fit, and a tab for each repair's plan."""
     if answer.status == "fits":
         plan = solve(problem, time_limit_s=_PLANNED_S)
     else:
@@ -87,9 +87,9 @@ def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of programs with recomputation: a chart of extra cost over the peak."""
+    """Return the page of recomputation: a chart of extra cost over peak, whose points open plans."""
     graph, frontier = answer.graph, answer.recomputed
-    assert graph is not None, "an answer of this machine's own has its graph"
+    assert graph is not None, "an answer computed on this machine contains its graph"
     assert frontier is not None
     placed = [point.placed for point in frontier.points if point.placed is not None]
     points = [
@@ -110,6 +110,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
+    """Describe a point of recomputation by the number of repeated operations and of tensors sent."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
@@ -117,7 +118,7 @@ def _point_label(point: RecomputedPoint) -> str:
 
 
 def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
-    """Return the operations and the transfers of a point as names of its time steps."""
+    """Return the operations and transfers of a point as the names of its time steps."""
     words = (
         _operation_name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}"
         for step in point.steps
@@ -126,9 +127,9 @@ def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of an order: live bytes before and after, the operations that moved, and the plan."""
+    """Return the page of an order: live bytes before and after, the moved operations, and the plan."""
     graph, placed = answer.graph, answer.placed
-    assert graph is not None, "an answer of this machine's own has its graph"
+    assert graph is not None, "an answer computed on this machine contains its graph"
     assert placed is not None
     order, given_order = answer.order, range(len(graph.ops))
     names, words = _time_names(graph, order, placed.problem), _model_names(graph)
@@ -155,7 +156,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def cascade_page(title: str, result: CascadeAnswer) -> bytes:
-    """Return the page of cascades: multiplications over the peak, with the stripes and the plan of each point."""
+    """Return the page of cascades: a chart of multiplications over peak, with stripes and a plan for each point."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     ratio = ChartAxis("multiplications", "ratio")
@@ -165,7 +166,7 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:
-    """Return the labels of the point layer by layer and of the cascades, with the numbers that `--point` takes."""
+    """Return the labels of the point without cascades and of the cascades, numbered as `--point` expects."""
     return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
 
@@ -176,7 +177,7 @@ def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
 
 
 def _buffer_roles(point: CascadePoint) -> ProgramNames:
-    """Return the role of each buffer: ring, input, output or temporary."""
+    """Return the role of each buffer in a cascade: ring, input, output or temporary."""
     graph = point.cascade.graph
     rings = (
         region_buffer_name(number, tensor)
@@ -196,7 +197,7 @@ def _operation_name(graph: OperationGraph, k: int) -> str:
 
 
 def _model_names(graph: OperationGraph) -> dict[str, str]:
-    """Return the model's names for the buffers of an order; a name that occurs twice is followed by the buffer's id."""
+    """Return the model's names for the buffers of an order; a duplicate name is followed by the buffer's id."""
     words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
     words |= {f"work_{k}": f"{_operation_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
     times = Counter(words.values())
@@ -204,7 +205,7 @@ def _model_names(graph: OperationGraph) -> dict[str, str]:
 
 
 def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
-    """Return JSON in which every text that is a buffer's name is replaced."""
+    """Replace the names of buffers in a JSON value, wherever a string equals one."""
     if isinstance(value, str):
         return words.get(value, value)
     if isinstance(value, list):
@@ -213,7 +214,7 @@ def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return operations as names of time steps, for a problem with one step for each operation."""
+    """Return operations as names of time steps; no names if the problem has more than one step per operation."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES

@@ -1,1 +1,1 @@
-"""The parts that readers of models share: the draft of a program, the kinds of operations, and element types."""
+"""The parts shared by readers of models: the draft of a program, the kinds of operations, and element types."""

@@ -1,9 +1,9 @@
 """The draft of a program that an importer builds: values that are written once, views, branches and loops.
 
-A view (such as a reshape) has the same bytes as its source. It becomes an alias, which needs no operation, if no run
-can tell the difference: no value of the family (a tensor and its views) is a constant, which is stored elsewhere; none
-is carried by a loop or persistent, as such a value is written again while a view of its old contents may still be read;
-and at most one is an input or an output of the program, which belong to the caller.
+A view (such as a reshape) shares the bytes of its source. It becomes an alias, which needs no operation, if this cannot
+change a result. This holds under three conditions on its family (a tensor and its views): no value is a constant, which
+is stored elsewhere; no value is persistent or carried by a loop, since it is overwritten while a view of its old
+contents may still be read; and at most one value is an input or output of the program, which belong to the caller.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
-"""The kinds of values: `carried` from one trip of a loop to the next, `chosen` if several branches write it."""
+"""The kinds of values: `carried` from one trip of a loop to the next; `chosen` if several branches write it."""
 MOST_USES = 1_000_000
-"""The most uses of values by the operations of a program; a value that two of them use counts twice."""
+"""The maximum number of uses of values by a program's operations; a value used by two operations counts twice."""
 Statements = list[dict[str, Any]]
 
 
 @dataclass
 class Uses:
-    """A count of the uses of values, for formats in which one short tuple can mean many values."""
+    """A count of the uses of values, for formats in which a short tuple can stand for many values."""
 
     count: int = 0
 
     def add(self, count: int) -> None:
-        """Count further uses before they are listed; raises FormatError above MOST_USES."""
+        """Add uses to the count before they are expanded; raises FormatError above MOST_USES."""
         self.count += count
         if self.count > MOST_USES:
-            raise FormatError(f"operations: must use values at most {MOST_USES} times in all, got more")
+            raise FormatError(f"operations: must use values at most {MOST_USES} times in total, got more")
 
 
 class _Value(NamedTuple):
@@ -52,7 +52,7 @@ class _Value(NamedTuple):
 
 @dataclass
 class _Family:
-    """Values that share the same bytes, with the facts that are true of any of them, which are kept to avoid scans."""
+    """Values that share the same bytes; facts about the members are stored here, so that no scan is needed."""
 
     members: list[str]
     kinds: frozenset[Kind]
@@ -61,7 +61,7 @@ class _Family:
 
 
 class OperationsDraft:
-    """The only function of a program that is being built; statements are added to the innermost open block.
+    """The single function of a program under construction; statements are added to the innermost open block.
 
     Scratch that the options state for an operator is a temporary of its operations, unless `plans_scratch` is False,
     for a runtime that takes it from separate memory; `largest_scratch` is the most bytes of one operation.
@@ -96,32 +96,32 @@ class OperationsDraft:
         self._operator_names: dict[str, None] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
-        """Add a value of `size` bytes; `pool` is None for any pool."""
+        """Declare a value of `size` bytes; with `pool` None, it may be in any pool."""
         self._values[name] = _Value(size, kind, pool)
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:
-        """Record the facts about a value that the file has besides its bytes."""
+        """Record facts about a value that the file contains in addition to its size."""
         self._tensor_facts[name] = facts
 
     @contextmanager
     def drawing(self, facts: OperationFacts | None, *, has_effects: bool = False) -> Iterator[None]:
-        """Assign the statements that are added in this block, but not in inner blocks, to one operation of the file."""
+        """Attribute the statements added in this block, not those of nested blocks, to one operation of the file."""
         around = self._facts, self._has_effects
         self._facts, self._has_effects = facts, has_effects
         yield
         self._facts, self._has_effects = around
 
     def is_declared(self, name: str) -> bool:
-        """Return True if a value with this name was added."""
+        """Return True if a value of this name was declared."""
         return name in self._values
 
     def size(self, name: str) -> int:
-        """Return the bytes of a value."""
+        """Return the size of a value in bytes."""
         return self._values[name].size
 
     def is_constant(self, name: str) -> bool:
-        """Return True if a value is a constant."""
+        """Return True if the value is a constant."""
         return self._values[name].kind == "constant"
 
     def operation(
@@ -153,7 +153,7 @@ class OperationsDraft:
             raise OptionError.from_rule("scratch", rule)
 
     def view(self, op: str, source: str, result: str) -> None:
-        """Add a view: as an alias if that is safe, else as an operation that copies."""
+        """Add a view: as an alias if this cannot change a result, else as an operation that copies."""
         if (
             self._families[source] is self._families[result]
         ):  # the view of an operation that runs again was already added
@@ -161,31 +161,31 @@ class OperationsDraft:
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a `chosen` value: in place if the source is made only for it, else by a copy."""
+        """Let the open branch write a `chosen` value: in place if it made the source for it alone, else by a copy."""
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:
-        """Open the body of a branch or of a loop."""
+        """Open the body of a branch or loop; statements are then added to it."""
         self._blocks.append([])
         self._starts.append(len(self._values))
 
     def end_block(self) -> Statements:
-        """Close the innermost open body; return its statements."""
+        """Close the innermost open body, and return its statements."""
         self._starts.pop()
         return self._blocks.pop()
 
     def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
-        """Add branches, exactly one of which runs."""
+        """Add branches, of which exactly one runs."""
         self._add({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
 
     def loop(self, body: Statements, trips: int | None) -> None:
-        """Add a loop; `trips` is None if any number of trips is possible, also 0."""
+        """Add a loop; `trips` is None if the number of trips is unknown and may be 0."""
         if trips != 0:
             row = {"loop": tuple(body)}
             self._add(row if trips is None else row | {"trips": trips})
 
     def operations(self) -> Operations:
-        """Return the program; raises OperationsError if it is not valid."""
+        """Return the program built so far; raises OperationsError if it is invalid."""
         function = {
             "params": tuple(name for name, value in self._values.items() if value.kind == "param"),
             "results": self.results,
@@ -233,13 +233,13 @@ class OperationsDraft:
 
     @property
     def views(self) -> ViewFacts:
-        """The numbers and the bytes of views that are aliases, and of views that are separate buffers."""
+        """The number and bytes of views that are aliases, and of views that are separate buffers."""
         aliases, apart = self._alias_sizes, self._apart_sizes
         return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings about views that are separate buffers, with the reason; empty if the options request these."""
+        """Findings that say why views are separate buffers; empty if the options request separate views."""
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:
@@ -248,7 +248,7 @@ class OperationsDraft:
             self._facts_of[id(row)] = self._facts
 
     def _facts_in(self, rows: Sequence[dict[str, Any]], where: Location) -> Iterator[tuple[Location, OperationFacts]]:
-        """Yield the facts about the statements of a block and of its inner blocks, each with its location."""
+        """Yield the facts about the statements of a block and its nested blocks, each with the statement's location."""
         for k, row in enumerate(rows):
             if id(row) in self._facts_of:
                 yield (*where, k), self._facts_of[id(row)]
@@ -258,11 +258,12 @@ class OperationsDraft:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
     def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
+        """Merge the families of a view and its source, or, given a reason, add a copy and report it."""
         size = self._values[result].size
         if reason is None:
             self._alias_sizes.append(size)
             mine, others = self._families[source], self._families[result]
-            # The smaller family joins the larger one, so that a long chain of views does not take quadratic time.
+            # Merging the smaller family into the larger one avoids quadratic time for a long chain of views.
             mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
             mine.members += others.members
             mine.kinds |= others.kinds
@@ -278,6 +279,7 @@ class OperationsDraft:
             self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
 
     def _separation_reason(self, source: str, result: str) -> str | None:
+        """Return why a view must be a separate buffer; None if it can be an alias of its source."""
         if self.options.views == "separate":
             return "that was asked for"
         if self._values[source].size != self._values[result].size:
@@ -296,12 +298,13 @@ class OperationsDraft:
         return None
 
     def _overwrite_obstacle(self, source: str, result: str) -> str | None:
+        """Return why a branch must copy a source to its output; None if it can write in place."""
         reason = self._separation_reason(source, result)
         if reason is not None:
             return reason
         if "chosen" in self._families[source].kinds:
             return "it is written for another output, too"
-        # The value was made before the branch began, so that statements outside of it may read it, too.
+        # A value made before the branch began may also be read by statements outside the branch.
         if self._families[source].first_serial < self._starts[-1]:
             return "others use it outside of the branch"
         return None
@@ -311,7 +314,7 @@ class OperationsDraft:
         return "param" in family.kinds or family.has_result
 
     def _buffer_rows(self) -> Iterable[Mapping[str, Any]]:
-        """Yield the buffers; an alias is inside its family's input or output, or else inside its first value."""
+        """Yield the buffers; an alias refers to its family's input or output, or else to the family's first value."""
         root: dict[int, str] = {}
         for name, family in self._families.items():
             if id(family) not in root or self._values[name].kind == "param" or name in self._is_result:

@@ -1,8 +1,8 @@
-"""The words for kinds of operations, and the meaning of their attributes, in common for all formats.
+"""The kinds of operations, named alike for all formats, and the meaning of their attributes.
 
-Spatial attributes (`kernel`, `strides`, `dilations`) are lists with an entry for each spatial axis; `pads` are the pads
-before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` gives the axis of
-the channels.
+Spatial attributes (`kernel`, `strides`, `dilations`) are lists with an entry per spatial axis; `pads` lists the pads
+before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` is the axis of the
+channels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isfinite
 from memplan.extensions.networks.operations.graph_facts import Attribute
 
 MOST_NUMBERS = 64
-"""The most numbers of a list that is kept as an attribute."""
+"""The maximum length of a list of numbers stored as an attribute."""
 _MOST_LETTERS = 100
 _SAME = frozenset("""
 abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
@@ -28,12 +28,12 @@ _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def types_by_number(names: str) -> dict[int, str]:
-    """Return element types by their numbers in a schema, from their names in its order; `-` is skipped."""
+    """Return the element type for each number of a schema, from the names in the schema's order; `-` is skipped."""
     return {number: name for number, name in enumerate(names.split()) if name != "-"}
 
 
 def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the kind for each name that a format has; `names` lists, for each kind, its names separated by spaces."""
+    """Return the kind for each name used in a format; `names` maps a kind to its names, separated by spaces."""
     return {name: kind for kind, row in names.items() for name in row.split()}
 
 
@@ -54,11 +54,11 @@ HLO_KINDS = kinds_by_name(
         "round": "round-nearest-even round-nearest-afz round_nearest_even round_nearest_afz",
     }
 )
-"""The kinds of the operations whose names in XLA and StableHLO differ from memplan's."""
+"""The kinds of operations whose names in XLA and StableHLO differ from memplan's names."""
 
 
 def attribute_of(value: object) -> Attribute | None:
-    """Return a value as an attribute; None for an object, a long list, or a number that is not finite or too large."""
+    """Return a value as an attribute; None for an object, a long list, and a number that is infinite or too large."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -78,7 +78,7 @@ def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute
 
 
 def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
-    """Return the kind of an operation by its name in a format; None if it has none."""
+    """Return the kind of an operation, given its name in a format; None if its kind is unknown."""
     words = name.lower(), _NEXT_WORD.sub("_", name).lower()
     return kinds.get(name) or next((word for word in words if word in _SAME), None)
 

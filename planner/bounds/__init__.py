@@ -1,1 +1,1 @@
-"""Lower bounds on the peak of every plan, each with a witness."""
+"""Lower bounds on the peak of every plan, each with a witness (the buffers or the time that prove it)."""

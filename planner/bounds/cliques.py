@@ -1,4 +1,4 @@
-"""Heavy cliques of conflicting buffers, which bound more than live sets where conflicts or clearances are explicit."""
+"""Heavy cliques of conflicting buffers: better bounds than live sets where conflicts or clearances are explicit."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _EDGES_AT_MOST = 400_000
-"""The most conflicts to examine, counted once at each of the two buffers; more would take over about 0.1 s."""
+"""The maximum number of examined conflicts, counted at both buffers; more would take over about 0.1 s."""
 
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are added up; the verifier has the same limit."""
+"""The maximum size of a clique whose clearances are summed; the verifier has the same limit."""
 
 
 def heavy_clique(instance: Instance) -> I64:
-    """Return the positions, ascending, of the heaviest clique found: buffers that conflict pairwise.
+    """Return the heaviest clique found, as ascending positions of buffers that conflict pairwise.
 
-    The weight is the sum of the sizes and of the clearances between them. The result is exact where the conflict graph
-    is chordal, as conflicts of lifetimes make it, and empty where there are too many conflicts to examine. The order is
-    that of maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on Computing 13, 1984): in a chordal graph a
-    buffer and its earlier neighbours form a clique, and every maximal clique is found in this way.
+    The weight is the sum of the sizes and of the clearances between the buffers. The result is exact for chordal
+    conflict graphs, such as those of lifetimes, and empty if there are too many conflicts to examine. The buffers are
+    visited by maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on Computing 13, 1984). In a chordal
+    graph, each buffer forms a clique with its earlier neighbours, and every maximal clique arises in this way.
     """
     neighbours = _conflict_neighbours(instance)
     if neighbours is None:
@@ -49,11 +49,11 @@ def heavy_clique(instance: Instance) -> I64:
 
 
 def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
-    """Return a lower bound, in units, on the bytes that clearances leave free between the buffers of a clique.
+    """Return a lower bound, in units, on the free space that clearances force between the buffers of a clique.
 
-    Each clearance is rounded down to a multiple of `step`. In the order of offsets, each buffer keeps its clearance
-    from the next one, so the sum is at least the weight of a minimum spanning tree (Prim, Bell System Technical Journal
-    36, 1957).
+    Each clearance is rounded down to a multiple of `step`. In the order of offsets, each buffer keeps its clearance to
+    the next one, so the sum is at least the weight of a minimum spanning tree (Prim, Bell System Technical Journal 36,
+    1957).
     """
     position = np.full(len(instance), ABSENT)
     position[clique] = np.arange(len(clique))
@@ -77,9 +77,9 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
 
 
 def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
-    """Return, for each buffer, the set of buffers that conflict with it; None if there are too many to examine.
+    """Return, for each buffer, the set of buffers that conflict with it; None if there are too many conflicts.
 
-    Conflicts of lifetimes are left out if they would exceed that limit.
+    Conflicts of lifetimes are left out if they alone exceed the limit.
     """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None
@@ -92,7 +92,7 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # lifetimes k + 1 to after[k] - 1 start before lifetime k ends
+    after = np.searchsorted(start, end).tolist()  # lifetimes k + 1 .. after[k] - 1 overlap lifetime k
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):
@@ -104,9 +104,9 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
 
 
 def _maximum_cardinality_order(neighbours: list[set[int]]) -> list[int]:
-    """Return all buffers, each next one with the most neighbours among the buffers before it."""
+    """Return all buffers in maximum cardinality order: each next one has the most neighbours among its predecessors."""
     count = [0] * len(neighbours)
-    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # index: neighbours already in the order
+    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by ordered neighbours
     order: list[int] = []
     while waiting:
         if not waiting[-1]:

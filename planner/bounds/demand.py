@@ -1,8 +1,8 @@
-"""Lower bounds on the bytes that buffers alive together need, where some of them may share bytes.
+"""Lower bounds on the bytes that simultaneously live buffers need, where some buffers may share bytes.
 
-A live set needs the sum of its buffers' sizes, with two exceptions. Of two buffers that may share an offset, the
-smaller one may use bytes of the larger one. And a rigid group, whose members have fixed distances, needs the union of
-their bytes.
+A live set needs the sum of its buffers' sizes, with two exceptions. If two buffers may share an offset, the smaller one
+may lie inside the larger one. The members of a rigid group have fixed distances, so the group needs the union of their
+byte ranges.
 """
 
 from bisect import bisect_left
@@ -16,14 +16,14 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 
 Spans = list[tuple[int, int]]
-"""Runs of live sets, half-open, ascending and disjoint."""
+"""Half-open runs of consecutive live sets, ascending and disjoint."""
 
 
 class Demand(NamedTuple):
-    """Terms of the demand of live sets, as arrays of one length.
+    """The demand of live sets as a sum of terms, which are stored in arrays of equal length.
 
-    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets from `start[r]` up to, not including,
-    `end[r]`.
+    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets `start[r]` (inclusive) to `end[r]`
+    (exclusive).
     """
 
     lifetime_buffer: I64
@@ -33,7 +33,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def from_instance(cls, instance: Instance) -> "Demand":
-        """Return the terms of an instance: each lifetime of a buffer that shares no bytes, and parts of all others."""
+        """Return the terms of an instance: one per lifetime of a buffer that shares no bytes, pieces of all others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
             return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
@@ -58,15 +58,15 @@ class Demand(NamedTuple):
 
 
 def _live_set_ranges(instance: Instance, i: int) -> Spans:
-    """Return the ranges of live sets, half-open, in which buffer `i` is alive."""
+    """Return the half-open runs of live sets in which buffer `i` is alive."""
     rows = slice(int(instance.first[i]), int(instance.first[i + 1]))
     return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
 
 
 def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of live sets in which buffer `i` counts: no larger buffer whose bytes it may use is alive.
+    """Yield the runs of live sets in which buffer `i` counts, because no live larger buffer may contain its bytes.
 
-    In no live set do two buffers count that may share bytes, as the smaller one would not. So their bytes are disjoint.
+    Of two buffers that may share bytes, the smaller one does not count, so all counted buffers use disjoint bytes.
     """
     partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
     mine = (-int(instance.size[i]), i)
@@ -86,10 +86,10 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
 def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the terms, as rows (buffer, size, start, end), for the bytes that a rigid group's members cover together.
+    """Yield rows (buffer, size, start, end), which are the terms for the union of a rigid group's byte ranges.
 
-    The bytes are cut at the starts and ends of all members. Each cut counts once wherever a member that covers it is
-    alive, and its term names one such member.
+    The union is cut at all starts and ends of members. Each piece counts once wherever a member that covers it is
+    alive; its term names one such member.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}
@@ -108,7 +108,7 @@ def _rigid_group_terms(
 
 
 class Reserve:
-    """The reserved ranges of a pool, ascending and disjoint; a query takes time logarithmic in their number.
+    """The reserved ranges of a pool, ascending and disjoint; each query takes logarithmic time in their number.
 
     The values are Python integers, which cannot overflow.
     """
@@ -116,16 +116,16 @@ class Reserve:
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.lows = [low for low, _ in ranges]
         self.before = list(accumulate((high - low for low, high in ranges), initial=0))
-        """The reserved bytes before each range, and the total."""
+        """The number of reserved bytes before each range, followed by the total."""
         self.free = [low - before for low, before in zip(self.lows, self.before, strict=False)]
-        """The free bytes before each range, which never decrease."""
+        """The number of free bytes before each range, a non-decreasing list."""
 
     def free_below(self, end: int) -> int:
-        """Return the number of free bytes at offsets less than `end`."""
+        """Return the number of unreserved bytes at offsets less than `end`."""
         k = bisect_left(self.lows, end)
-        # If `end` is inside a reserved range, the difference would also subtract bytes of it above `end`.
+        # For an `end` inside a reserved range, end - before would subtract reserved bytes above it as well.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:
-        """Return the least end offset below which `amount` bytes are free."""
+        """Return the smallest end offset below which `amount` bytes are free."""
         return amount + self.before[bisect_left(self.free, amount)]

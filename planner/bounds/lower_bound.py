@@ -1,8 +1,8 @@
-"""Lower bounds on the peak, each with its witness, and the live bytes over time.
+"""Lower bounds on the peak with their witnesses, and the live bytes over time.
 
-Buffers that are alive at one time use disjoint bytes of the pools that they may use, except for buffers that may use
-bytes of others (`demand`); so do buffers that conflict pairwise. So the largest live set bounds the peak. Aligned
-buffers take whole granules, which raises the bound; reserved ranges and pins raise the end offsets.
+Buffers that are alive at the same time, or that conflict pairwise, use disjoint bytes of the pools that they may use,
+except for buffers that may share bytes (see `demand`). So the heaviest live set or clique bounds the peak. Aligned
+buffers occupy whole granules, which raises the bound; reserved ranges and pins raise the end offsets.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from memplan.planner.model.plan import ProofKind
 
 
 class Witness(NamedTuple):
-    """The reason for a bound or for infeasibility: positions of buffers that are alive together at a time.
+    """The reason for a bound or for infeasibility: buffers (by position) that are alive together at a time.
 
-    Where `kind` is "clique", the buffers conflict pairwise for various reasons, and `time` is None. If they do not fit,
-    `missing` is the number of units that `pool` lacks; if a search is the proof, `by` names its solvers.
+    With `kind` "clique", the buffers conflict pairwise and `time` is None. If they do not fit, `missing` is the number
+    of units that `pool` lacks. For a proof by search, `by` names the solvers.
     """
 
     kind: ProofKind
@@ -34,9 +34,9 @@ class Witness(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A lower bound: no assignment has a smaller `score`, or uses less than `total` units in all pools together.
+    """A lower bound: no assignment has a smaller `score`, or uses fewer than `total` units over all pools.
 
-    `nothing_fits` is the witness that there is no plan at all, or None.
+    `nothing_fits` is the witness that no plan exists; None if one may exist.
     """
 
     score: Score
@@ -45,31 +45,31 @@ class Bound(NamedTuple):
     nothing_fits: Witness | None = None
 
 
-# Once sizes are rounded up to an alignment, another live set than the heaviest one may have the highest end.
+# Several heavy live sets are tried, since after rounding sizes up, the heaviest one need not end highest.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
-"""The most alignments that get a separate bound, besides their greatest common divisor; as in bounds.hpp."""
+"""The maximum number of alignments with a separate bound, besides their common divisor; as in bounds.hpp."""
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
-    """Return (time, bytes alive) for every maximal live set, in order of time; bytes that buffers share count once."""
+    """Return (time, live bytes) for each maximal live set in order of time; bytes that buffers share count once."""
     demand = Demand.from_instance(instance)
     loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 
 def lower_bound(instance: Instance) -> Bound:
-    """Return the best bound from live sets, cliques, alignments, reserved ranges and pins.
+    """Return the best lower bound from live sets, cliques, alignments, reserved ranges and pins.
 
-    The time is linear in the pools and the lifetimes, for each set of pools that buffers are confined to.
+    For each set of pools that buffers are confined to, the time is linear in the numbers of pools and lifetimes.
     """
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
-    # If a buffer fits into no pool even alone, the instance names it, and the witness needs no buffers.
+    # A buffer that fits into no pool is already listed in the instance, so the witness needs no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # Cliques bound the peak only where conflicting buffers may neither share bytes nor use different pools.
+    # A clique bounds the peak only if its buffers can neither share bytes nor be spread over several pools.
     has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
     has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
@@ -82,7 +82,8 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes for which this pool has no room below its bound must be in the pools before it.
+        # Bytes that do not fit below this pool's bound must be in earlier pools, so the pool's free space is limited to
+        # it.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -99,14 +100,14 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _min_cost(instance: Instance) -> float:
-    """Return the cost with every buffer in its cheapest allowed pool, rounded as objective.total_cost rounds it."""
+    """Return the cost with each buffer in its cheapest allowed pool, rounded in the way of objective.total_cost."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
 class _OffsetGrid(NamedTuple):
-    """A grid of offsets: in every plan, a `kept` buffer in pool `q` has the offset shift[q] + k * granule."""
+    """A grid of offsets: in every plan, each `kept` buffer in pool `q` has an offset shift[q] + k * granule."""
 
     granule: int
     shift: list[int]
@@ -114,9 +115,9 @@ class _OffsetGrid(NamedTuple):
 
 
 def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets, and the grids of the most common alignments.
+    """Return the grid of all offsets, and one grid per common alignment.
 
-    With rigid groups, only the grid of single units: whole granules of a group may overlap where its buffers do not.
+    With rigid groups, only the grid of all offsets is valid, because whole granules of a group's members may overlap.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or "alignment" not in instance.features:
@@ -129,7 +130,7 @@ def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
 
 
 def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
-    """Return the grid for the largest set of buffers whose offsets are congruent modulo `step` in each pool."""
+    """Return the grid of the largest set of buffers whose offsets are congruent modulo `step` within each pool."""
     allowed, remainder = instance.allowed, instance.lowest % step
     is_on_step = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
@@ -141,13 +142,14 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, by pool, the least end that one buffer forces: by its pin, or because it may use no other pool."""
+    """Return the smallest end, per pool, that a single buffer forces: a pinned one, or one with no other pool."""
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            # A range of allowed offsets is a rule for searches only: a checker of the witness does not know it.
+            # The checker of a witness does not know ranges of allowed offsets, which only searches use, so they are
+            # ignored.
             ranged = instance.is_ranged[instance.anchor[here]]
             low = instance.lowest[q, here]
             end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
@@ -159,20 +161,20 @@ def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 
 @dataclass(eq=False, repr=False)
 class _PoolGroup:
-    """A set of pools that some buffers are confined to, with the heaviest live sets of these buffers.
+    """A set of pools to which some buffers are confined, and the heaviest live sets of these buffers.
 
-    `load` is the largest load, and `free` the number of units that are free for the buffers in these pools, each pool
-    up to its capacity or its current limit.
+    `load`: the largest load of a live set. `free`: the number of free units in these pools for the buffers, each pool
+    counted up to its capacity or current limit.
     """
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # time, and demand terms of the confined buffers
+    live_sets: list[tuple[int, I64]]  # (time, demand terms of the confined buffers)
     free: int
 
 
 class _LiveSetPacking:
-    """The bound from live sets for the buffers of one grid, with sizes rounded up to granules."""
+    """The bound from live sets for the buffers on one offset grid, with sizes rounded up to whole granules."""
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
         self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
@@ -196,10 +198,10 @@ class _LiveSetPacking:
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _confining_pool_sets(self) -> list[list[int]]:
-        """Return the sets of pools that some buffers are confined to, and the set of all pools."""
+        """Return the sets of pools to which some buffers are confined, including the set of all pools."""
         p = len(self.instance.pools)
         everything = list(range(p))
-        # A set of pools is the bits of an int64, which has room for 62.
+        # A set of pools is encoded in the bits of an int64, which are enough for 62 pools.
         if p == 1 or p > 62:
             return [everything]
         codes = (self.instance.allowed.astype(np.int64) << np.arange(p)[:, None]).sum(axis=0)
@@ -208,7 +210,7 @@ class _LiveSetPacking:
         return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
     def _pool_group(self, pools: list[int]) -> _PoolGroup:
-        """Return the group of these pools, with its heaviest live sets."""
+        """Return the group of these pools, with the heaviest live sets of the buffers confined to it."""
         outside = sorted(set(range(len(self.free))).difference(pools))
         mine = self.size
         if outside:
@@ -218,7 +220,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # The last buffer's waste does not count, so another live set than the heaviest one may end highest.
+        # The topmost buffer's rounding waste does not count, so the heaviest live set need not end highest.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
@@ -227,15 +229,15 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _grid_distance(self, q: int, offset: int) -> int:
-        """Return the distance from the grid's start to the first grid offset of pool `q` that is at least `offset`."""
+        """Return the distance from the grid's first offset to its first one in pool `q` that is at least `offset`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free_bytes(self, q: int, end: int) -> int:
-        """Return the units that are free below `end` in pool `q`, counted in whole granules."""
+        """Return the number of free units below `end` in pool `q`, in whole granules."""
         return self.reserves[q].free_below(self._grid_distance(q, end))
 
     def overflow(self) -> Witness | None:
-        """Return the witness of a live set that does not fit into the pools that it may use; None if all fit."""
+        """Return the witness of a live set that exceeds the pools to which it is confined; None if all fit."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
@@ -243,14 +245,14 @@ class _LiveSetPacking:
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Reduce the free units of pool `q` to those below `end`."""
+        """Reduce the free units of pool `q` to those at offsets below `end`."""
         less = self.free[q] - self._free_bytes(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return the least end of pool `q`, and its witness, while other pools are filled up to their limits."""
+        """Return the smallest end of pool `q`, and its witness, while all other pools are filled to their limits."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
@@ -261,22 +263,22 @@ class _LiveSetPacking:
         return best, why
 
     def _buffers_of_terms(self, rows: I64) -> tuple[int, ...]:
-        """Return the buffers, ascending, of demand terms."""
+        """Return the buffers of some demand terms, in ascending order."""
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the least end of pool `q` if all bytes of disjoint buffers, except `elsewhere` of them, are in it."""
+        """Return the smallest end of pool `q` if it holds all bytes of disjoint buffers except `elsewhere` bytes."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the least end, and its witness, of the only pool if it contains all buffers of a clique."""
+        """Return the smallest end, and its witness, of the only pool, which must hold all buffers of a clique."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste
         end = self._least_end(0, extent, waste)
         if len(self.instance.clear_pairs):
-            # A reserved range may fill the clearance between two buffers.
+            # Clearances may overlap reserved ranges, so they are added to the sizes instead of to the reserved end.
             free = clearance_bytes(self.instance, counted, self.granule)
             end = max(end, self.grid.shift[0] + int(extent.sum()) + free - int(waste.max(initial=0)))
         return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

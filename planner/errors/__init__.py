@@ -1,4 +1,4 @@
-"""The errors of memplan, and the sentences that they carry.
+"""The exceptions of memplan, and the error sentences that they carry.
 
 ```
 MemplanError
@@ -14,10 +14,10 @@ MemplanError
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
 
-A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`. An option in it is a
-value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
-A remedy is given where a rule is checked, as `Way`: commands write it after the sentence, problem details as hints, and
-Python as notes.
+A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`. An option within it is
+a separate value, which each entrance writes in its own syntax: `dims=n=1` in requests and in Python, `--dim n=1` on a
+command line. The check of a rule may add a remedy (`Way`): commands print it after the sentence, HTTP answers list it
+under `hints`, and Python shows it as a note.
 """
 
 import re
@@ -40,14 +40,14 @@ from memplan.planner.errors.did_you_mean import (
 )
 
 MAX_SHOWN = 100
-"""The most sentences that one error carries; further ones are summed up."""
+"""The maximum number of sentences in one error; further ones are replaced by "and more"."""
 _MOST_BITS = 4096
 
 
 class Option(NamedTuple):
-    """An option that an error sentence mentions, by its field in requests; each entrance writes it in its own syntax.
+    """An option mentioned in an error sentence, by its field in requests; each entrance writes it in its own syntax.
 
-    Without a value, the option itself is meant; with an empty value, any value of it.
+    Without a value, the option itself is meant; with an empty value, any value of the option.
     """
 
     field: str
@@ -58,17 +58,17 @@ class Option(NamedTuple):
 
 
 class Way(str):
-    """The remedy for a broken rule: what the caller can do. It is the last part of a sentence."""
+    """The remedy for a broken rule, which says what the caller can do. It is the last part of a sentence."""
 
     __slots__ = ()
 
 
 Sentence = str | tuple[str | Option, ...]
-"""An error sentence: a string, or a tuple of its parts where it mentions options or ends with a remedy."""
+"""An error sentence: a string, or a tuple of parts if it mentions options or ends with a remedy."""
 
 
 def add_way(rule: Sentence, way: str | None) -> Sentence:
-    """Return the sentence of a rule with its remedy, if there is one."""
+    """Return a rule's sentence followed by its remedy, if there is one."""
     return (*([rule] if isinstance(rule, str) else rule), Way(way)) if way else rule
 
 
@@ -77,9 +77,9 @@ class MemplanError(Exception):
 
 
 class InputError(MemplanError):
-    """The caller's input is wrong; `sentences` has one sentence for each broken rule, in the terms of requests.
+    """The caller's input is wrong; `sentences` has one sentence per broken rule, in the syntax of requests.
 
-    `way` is the remedy for the sentences that do not have their own.
+    `way` is the remedy for all sentences that have none.
     """
 
     def __init__(self, *said: Sentence, way: str | None = None) -> None:
@@ -88,30 +88,30 @@ class InputError(MemplanError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences, one for each broken rule, without remedies."""
+        """The sentences without remedies, one per broken rule."""
         return tuple(rule for rule, _ in self.rules_with_ways(str))
 
     @property
     def ways(self) -> list[str]:
-        """The remedies for the broken rules, without repetition."""
+        """The distinct remedies for the broken rules."""
         return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
     def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence, its options written by the function `option`, with its remedy or None."""
+        """Yield each sentence with its remedy or None; `option` writes the options within the sentence."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield the sentences, options written by `option`, each remedy in brackets at its first occurrence."""
+        """Yield each sentence, with its remedy in brackets where that occurs first; `option` writes the options."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` before each sentence that does not begin with the option `beside`."""
+        """Return the error with `place` put before each sentence, unless it begins with the option named `beside`."""
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
@@ -119,18 +119,18 @@ class InputError(MemplanError):
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # a list of BaseException
-        """The remedies for the broken rules; Python prints them below the error."""
+        """The remedies for the broken rules, which Python prints below the error."""
         return self.ways
 
     def prefix_name(self, name: str) -> Self:
-        """Return the error with `name` before each sentence that begins with a rule, such as "must be"."""
+        """Return the error with `name` put before each sentence that begins with a rule, such as "must be"."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
         return type(self)(*(prefix_sentence(place, each) for place, each in zip(places, self.said, strict=True)))
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` before it; `write` is applied to the texts of the sentence."""
+    """Return a sentence with `place` put before it; `write` converts the texts of the sentence."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
@@ -157,7 +157,7 @@ class OptionError(InputError):
 
     @classmethod
     def from_rule(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
-        """Return the error of an option that breaks a rule, with the remedy."""
+        """Return the error for an option that breaks a rule, with its remedy."""
         return cls((Option(field), ": ", *rule), way=way)
 
 
@@ -166,7 +166,7 @@ class SolverFailedError(OptionError):
 
 
 class TimeOverError(OptionError):
-    """The time limit is too short for any answer; the sentence states how far the work came."""
+    """The time limit is too short for any answer; the sentence states how far the work had come."""
 
 
 class FileError(InputError):
@@ -178,7 +178,7 @@ class UnbuiltError(MemplanError, ImportError):
 
 
 class ReaderFaultError(MemplanError):
-    """A reader failed with an unexpected exception: a fault of memplan, whose message names the line of code."""
+    """A reader failed with an unexpected exception, which is a fault of memplan; the message has the line of code."""
 
 
 class InvalidPlanError(MemplanError):
@@ -189,13 +189,13 @@ Location = Sequence[str | int]
 
 
 Break = tuple[Location, Sentence]
-"""The location of a broken rule in the input, and its sentence."""
+"""The location of a broken rule within the input, and the rule's sentence."""
 
 
 def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
-    """Raise a ValidationError, inside a pydantic validator, with one error for each broken rule.
+    """Raise a ValidationError with one error per broken rule; called within pydantic validators.
 
-    `way` is the remedy for all of them.
+    `way` is the remedy for every rule that has none.
     """
     details: list[InitErrorDetails] = [
         {
@@ -210,7 +210,7 @@ def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
 
 
 def rule_of(fault: Mapping[str, Any]) -> Sentence:
-    """Return the sentence of an error that `raise_rules` or another validator of memplan raised, with its remedy."""
+    """Return the sentence, with its remedy, of an error that a validator of memplan raised."""
     return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
 
@@ -220,32 +220,32 @@ ONE_OF_THEM = "leave one of them out"
 LEFT_OUT = "write one of these, or leave it out for the default"
 AS_UTF8 = "save it as UTF-8"
 OTHER_KIND = "another version wrote it, or it is of another kind: export it again"
-"""The remedies for rules that several readers check."""
+"""Remedies for rules that several readers check."""
 
 
 def unique_rule(got: str, first: str) -> Sentence:
-    """Return the sentence for a name `got` that another object, at `first`, has already."""
+    """Return the error sentence for a name `got` that an earlier object, at `first`, already has."""
     return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
 
 
 def named_once(got: str, first: str) -> Sentence:
-    """Return the sentence for a name `got` that its list contains twice, first at `first`."""
+    """Return the error sentence for a name `got` that occurs twice in its list, first at `first`."""
     return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_named(name: object, rule: str = "must be the id of a buffer") -> Sentence:
-    """Return the sentence for a name that must be the id of a buffer, or break no other `rule` about it."""
+    """Return the error sentence for a name that is not a buffer's id, or that breaks another `rule` about buffers."""
     return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
 
 def count_text(number: int, noun: str) -> str:
-    """Return a count with its noun: `1 buffer`, `2,000 buffers`."""
+    """Return a count with its noun in the right number: `1 buffer`, `2,000 buffers`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def excerpt(value: object) -> str:
-    """Return a value as JSON, cut to one line of at most 60 characters."""
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses to write it, or is slow
+    """Return a value as JSON on one line, truncated to 60 characters."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses or is slow
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -261,15 +261,15 @@ def excerpt(value: object) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Return a text from outside with control characters and the like escaped, so that a terminal only shows it."""
+    """Return a text from outside with its unprintable characters escaped, so that it cannot control a terminal."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _repr_or_type(value: object) -> str:
-    """Return a value's repr, or the name of its type if Python cannot write the value."""
+    """Return a value's repr, or the name of its type if Python cannot write its digits."""
     try:
         return repr(value)
-    except ValueError:  # a nested number is too long for Python to write
+    except ValueError:  # a nested integer has too many digits for Python
         return type(value).__name__
 
 
@@ -286,21 +286,21 @@ def path_of(location: Location) -> str:
 
 
 def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that makes the sentence "RULE, got VALUE" of a pydantic error."""
+    """Return a function that turns a pydantic error into the sentence "RULE, got VALUE"."""
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {excerpt(error['input'])}"
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    """Return the hint to write a value as a list, unless the value is itself an entry of a list."""
+    """Return a hint to write the value as a list; empty for an entry that is itself in a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
 
 
 def _choice_sentence(error: Mapping[str, Any]) -> str:
-    """Return the sentence that lists the allowed values, with the allowed value most similar to the given one."""
+    """Return the sentence that lists the allowed values and suggests the one most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
-    is_version = error["loc"][-1:] == ("format",)  # a similar version is not a better guess
+    is_version = error["loc"][-1:] == ("format",)  # a similar version number is no useful guess
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
@@ -345,7 +345,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _object_way(error: Mapping[str, Any]) -> str | None:
-    """Return how to write the object that belongs at an error's location: a row of a list, or a problem."""
+    """Return how to write the object that an error's location requires, such as a row of a list; None if unknown."""
     names = [step for step in error["loc"] if isinstance(step, str)]
     return object_way(names[-1] if names else "")
 
@@ -361,17 +361,17 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "literal_error": lambda _: LEFT_OUT,
     "enum": lambda _: LEFT_OUT,
 }
-"""The remedies for the errors of pydantic, by their type; used where the sentence contains no remedy."""
+"""Remedies for pydantic's errors by type, used where the sentence has none."""
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error; `root` prefixes each location, `fields` are the known fields."""
+    """Return the sentences for a pydantic error; `root` is prefixed to each location, `fields` are the known fields."""
     rows = ((path_of(entry["loc"]), text) for entry, text in _errors_with_sentences(error, fields, root))
     return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error about options, by name, each with its default or purpose."""
+    """Return the sentences for a pydantic error about options; each includes the option's default or description."""
     said = list[Sentence]()
     for entry, sentence in _errors_with_sentences(error):
         path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
@@ -387,7 +387,7 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 
 
 def _default_or_purpose(about: Any) -> str:
-    """Return the default of an option in brackets, or else its description; empty if it has neither."""
+    """Return an option's default in brackets, or else its description; empty without either."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
@@ -397,7 +397,7 @@ def _default_or_purpose(about: Any) -> str:
 def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
-    """Yield each error that pydantic found, and the sentence of the rule that is broken."""
+    """Yield each error that pydantic found, together with the sentence of the broken rule."""
     faults = [each | {"loc": (*root, *each["loc"])} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
@@ -405,7 +405,7 @@ def _errors_with_sentences(
         if kind == "rule":
             yield entry, rule_of(entry)
             continue
-        if kind == "extra_forbidden":  # one sentence, even if many rows have the field
+        if kind == "extra_forbidden":  # one sentence, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] == 1:
@@ -416,4 +416,4 @@ def _errors_with_sentences(
         text += value_hint(entry["loc"], text)
         yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield {"loc": (), "type": "rule"}, "and more"  # validators stop here, so the number is unknown
+        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the number is unknown

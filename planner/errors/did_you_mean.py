@@ -1,4 +1,4 @@
-"""Suggestions for unknown words: from a table of words that other tools use, or else the most similar known word."""
+"""Suggestions for unknown words: from a table of words that other tools use, else by similarity to known words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 OtherWords = Mapping[str, str]
-"""From a known word, or several, to the words that other tools use for it, separated by spaces."""
+"""A table of synonyms: a known word, or several, maps to words that other tools use, separated by spaces."""
 
 KNOWN_FIELDS = dict[str, Collection[str]]()
-"""The known fields by the name of the list whose rows have them, and by "" for problems; models register theirs."""
+"""The known fields by the list whose rows have them; "" denotes problems. Models register their fields here."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -21,9 +21,9 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return a table of other_words.toml: other words for the fields of the list `of` ("" for a problem).
+    """Return a table of other_words.toml: synonyms for the fields of the list `of` ("" for a problem).
 
-    Further tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
+    The other tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
     """
     from tomllib import loads
 
@@ -32,9 +32,9 @@ def word_table(of: str) -> OtherWords:
 
 
 def closest_word(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
-    """Return the known word that `word` most likely means, or None if no known word is similar.
+    """Return the known word that `word` most likely means; None if none is similar.
 
-    `others` are the words of other tools; `cutoff` is the least similarity, from 0 to 1.
+    `others` maps known words to synonyms; `cutoff` is the minimum similarity, from 0 to 1.
     """
     from difflib import get_close_matches
 
@@ -50,21 +50,20 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
 
 
 def know_fields(of: str, *models: Any) -> None:
-    """Register the fields of models, by their names in JSON, as known fields of the rows of the list `of`."""
+    """Register the fields of models, by their JSON names, as the known fields of rows of the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
 
 def closest_field(of: str, word: str) -> str | None:
-    """Return the field that `word` most likely means, in rows of the list `of`, or in problems if `of` is ""."""
+    """Return the field that `word` most likely means in rows of the list `of`, or in problems if `of` is ""."""
     return closest_word(word, KNOWN_FIELDS[of], word_table(of), cutoff=0.75)
 
 
 def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tuple[str, str | None]:
-    """Return the sentence for an unknown field, and its remedy or None.
+    """Return the error sentence for an unknown field, and its remedy or None.
 
-    The sentence suggests the field that is most likely meant. `fields` are the fields of the object that has the first
-    field of the location.
+    The sentence suggests the most likely field. `fields` are the known fields of the outermost object.
     """
     *of, word = [step for step in location if isinstance(step, str)]
     rows, rule = of[-1] if of else "", "is not a known field"
@@ -79,9 +78,9 @@ def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tup
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:
-    """Return the sentence for an unknown option, with the option that is most likely meant or a list of all."""
+    """Return the error sentence for an unknown option, with the most likely option or a list of all options."""
     if word == "fields":
-        return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
+        return "is not a known field (`fields` belongs in the query, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
     plain = word.lower().replace("_", "-").removesuffix("-s")
     if plain in ("threads", "num-threads", "jobs", "workers"):
@@ -95,7 +94,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def value_hint(location: Sequence[str | int], said: str) -> str:
-    """Return a hint, in brackets, about the values that a field takes; empty if the sentence `said` has one."""
+    """Return a hint in brackets about valid values of a field; empty if the sentence `said` already suggests one."""
     examples = word_table("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
@@ -109,12 +108,12 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
 
 
 def object_way(name: str) -> str | None:
-    """Return how to write the object that belongs into the list or field `name`, or into a file if it is ""."""
+    """Return how to write an object of the list or field `name`; "" denotes the whole file."""
     return word_table("objects").get(name)
 
 
 def byte_count_hint(value: object) -> str:
-    """Return a suggestion of the number of bytes that a value such as "4KiB" most likely means; empty if unclear."""
+    """Return a suggestion for a value such as "4KiB": the number of bytes it most likely means; empty if unclear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):
@@ -129,7 +128,7 @@ def byte_count_hint(value: object) -> str:
 
 
 def list_hint(value: object, key: str = "name") -> str:
-    """Return a suggestion of how a text or an object is written as a list; empty for all other values."""
+    """Return a suggestion that writes a text or an object as a list; empty for any other value."""
     from json import dumps
 
     if isinstance(value, str):

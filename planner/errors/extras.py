@@ -1,4 +1,4 @@
-"""Errors for packages that are not installed, with the command that installs them as an extra of memplan."""
+"""Errors for missing packages, with the command that installs each as an extra of memplan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "tvm": ("tvm",),
     "torch": ("torch",),
 }
-"""The importable packages that each extra installs."""
+"""The packages, by import name, that each extra installs."""
 
 
 class MissingPackageError(OptionError):
@@ -31,19 +31,19 @@ class MissingPackageError(OptionError):
 
 
 def install_line(package: str) -> str:
-    """Return the command that installs a package, with the extra of memplan that includes it if there is one."""
+    """Return the pip command that installs a package: as an extra of memplan if one includes it, else by itself."""
     extra = next((extra for extra, packages in PACKAGES.items() if package in packages), None)
     return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
 
 
 def missing(package: str, extra: str | None = None) -> str:
-    """Return the rest of a sentence about a missing package, with the command that installs it or `extra`."""
+    """Return the end of a sentence about a missing package: the pip command that installs it, or `extra` if given."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 
 
 def require(subject: str, packages: Iterable[str]) -> None:
-    """Raise MissingPackageError, which begins with `subject`, if one of the packages is not installed."""
+    """Raise MissingPackageError, whose message begins with `subject`, if one of the packages is missing."""
     for package in packages:
         if not is_installed(package):
             raise MissingPackageError(f"{subject} {missing(package)}")

@@ -1,1 +1,1 @@
-"""The systems around memplan: how their files are read, how they plan, and how plans are written for them."""
+"""The systems around memplan: reading their files, comparing with their planners, and exporting plans to them."""

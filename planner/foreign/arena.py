@@ -1,6 +1,6 @@
-"""Arenas of runtimes: the total memory that a runtime needs for a model by the runtime's own rules.
+"""Arenas of runtimes: the total memory that a runtime needs for a model, by the runtime's own rules.
 
-The row `System` of a runtime with an arena names, as `arena`, the module with these rules.
+If a runtime has an arena, its row `System` names the module with these rules in the field `arena`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelArena:
-    """The arena, in bytes, that a runtime needs for a model: `head` for tensors and scratch, `tail` for persistent
-    data.
+    """The arena, in bytes, that a runtime needs for a model: `head` for tensors and scratch, `tail` for lasting data.
 
-    `least` is the smallest arena in which the model starts; it may exceed head + tail, as data that the runtime needs
-    while it plans tensors also takes space, at most `temporary` bytes. `unknown` are the operators whose kernels may
-    keep or require unknown bytes, `said` those whose scratch the user states. `target` names the processor that the
-    numbers hold for, and `flash` is the size of the model itself.
+    `least`: the smallest arena in which the model starts. It may exceed head + tail, because data needed only while the
+    runtime plans its tensors, at most `temporary` bytes, takes space too. `unknown`: the operators whose kernels may
+    need an unknown number of bytes. `said`: the operators whose scratch the user states. `target`: the processor for
+    which the numbers hold. `flash`: the size of the model itself.
     """
 
     head: int
@@ -40,11 +39,11 @@ class ModelArena:
 
     @property
     def used(self) -> int:
-        """The bytes in use once the model has started."""
+        """The number of bytes in use once the model has started."""
         return self.head + self.tail
 
     def is_smaller(self, other: ModelArena) -> bool:
-        """Return True if this arena uses fewer bytes than the other one, and needs no more to start."""
+        """Return True if this arena uses fewer bytes than another one, and does not need more to start."""
         return self.used < other.used and self.least <= other.least
 
     def __str__(self) -> str:
@@ -57,29 +56,30 @@ class ModelArena:
 
 
 class ArenaRules(Protocol):
-    """The module with the rules of a runtime's arena, and with the runtime itself where it is installed."""
+    """The interface of a module with the rules of a runtime's arena; it also runs the runtime where it is installed."""
 
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
-        """Return the arena of a model, for the kernels and the processor that the options name."""
+        """Return the arena of a model for the kernels and the processor that the options name."""
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
-        """Run a model in its least arena with the installed runtime, and return the result as part of a sentence."""
+        """Run a model in its least arena by the installed runtime, and return the outcome as part of a sentence."""
 
     def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
     ) -> tuple[bool | None, str]:
-        """Return whether a form of a model computes the same as the given model, and the runtime's result as text.
+        """Return whether a rewritten form of a model computes the same as the original, and the runtime's outcome as
+        text.
 
-        Each runs in its least arena; the first value is None if that could not be decided within `limit_s` seconds.
+        Each model runs in its least arena. The first value is None if `limit_s` seconds were too short to decide.
         """
 
 
 def rules_of(data: bytes) -> ArenaRules | None:
-    """Return the rules of the arena in which a model's file runs; None if its system has no arena."""
+    """Return the arena rules for a model's file; None if its system has no arena."""
     system = system_of(detect(data))
     return None if system is None or system.arena is None else cast(ArenaRules, import_module(system.arena))
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return `--scratch` flags that set `size` for operators; a name that contains a space is no operator."""
+    """Return `--scratch` flags that set `size` for operators; a name with a space is no operator, and is skipped."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

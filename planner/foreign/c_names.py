@@ -1,4 +1,4 @@
-"""Names and constants that are valid in C and in linker scripts."""
+"""Names and constants that are valid both in C and in linker scripts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memplan.planner.model.problem import Problem
 
 _FOREIGN = re.compile(r"[^0-9A-Za-z_]")
 _LONGEST = 100
-"""The most characters of a name: converters join names of fused operations, and long symbols slow some linkers."""
+"""The maximum length of a name: fused operations have long names, and long symbols slow some linkers."""
 
 
 def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
-    """Return a unique identifier for each name, of letters, digits and underscores; it may begin with a digit.
+    """Return a unique identifier of letters, digits and underscores for each name; it may begin with a digit.
 
-    A valid name is kept. If other names would become equal, all but the first get a number.
+    Valid names stay as they are. Other names that would become equal get numbers, except the first.
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
-    # Names that are valid already stay unchanged; other names avoid them.
+    # Valid names stay unchanged, so all other names must differ from them.
     unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     taken: set[str] = set()
     last: Counter[str] = Counter()
@@ -38,20 +38,20 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
 
 
 def prefix_of(stem: str) -> str:
-    """Return the prefix of all names in an exported file: the file's name without suffix, as an identifier."""
+    """Return the prefix of all names in an exported file: the file name without suffix, as an identifier."""
     plain = identifiers([stem])[0].lower()
     return plain if plain[:1].isalpha() else f"memplan_{plain}"
 
 
 def include_of(stem: str) -> str:
-    """Return the #include line for the header; raises OptionError for a file name that C cannot include."""
+    """Return the #include line of the header; raises OptionError for a file name that C cannot include."""
     if not stem.isprintable() or '"' in stem or "\\" in stem:
         raise OptionError(f"output: must have a name that C can include, got {excerpt(stem)}")
     return f'#include "{stem}.h"\n'
 
 
 def origin_sentence(problem: Problem) -> str:
-    """Return the sentence at the top of an exported file: memplan's version, and the problem's name and hash."""
+    """Return the sentence at the top of an exported file: memplan's version, the problem's name, and its hash."""
     name = f" of {comment_text(problem.name)}" if problem.name else ""
     return f"Written by memplan {__version__}: a plan{name}, {problem_hash(problem)}."
 
@@ -62,12 +62,12 @@ def comment_text(value: object) -> str:
 
 
 def constant(value: int) -> str:
-    """Return an unsigned constant of C, whose type is the first of int, long and long long that is large enough."""
+    """Return an unsigned C constant; its type becomes the first of unsigned int, long and long long that fits it."""
     return f"{value}u"
 
 
 def add_include_guard(header: str, prefix: str) -> str:
-    """Return a header that can be included twice, and from C++."""
+    """Return a header that can be included repeatedly, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
     return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"

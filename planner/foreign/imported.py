@@ -1,7 +1,7 @@
-"""The results of readers, and the conversion of unexpected exceptions into errors about the file.
+"""The results of readers, and the conversion of their unexpected exceptions into errors about the file.
 
-If a reader fails on bytes that it did not expect, the fault is memplan's, and every entrance reports it so. Compilers'
-dumps give lifetimes and no operations.
+If a reader fails on unexpected bytes, the fault is memplan's, and every entrance reports it as such. Files with
+lifetimes only, such as compilers' dumps, have no operations.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class OpenSizesError(FormatError):
-    """Dimensions of a model have no size yet.
+    """Dimensions of a model have unknown sizes.
 
-    rule: a sentence that names them, without a remedy.
+    rule: a sentence that names these dimensions, without a remedy.
 
-    dims: by name, an example of a size or of a whole shape; unknown lengths in a shape are negative.
+    dims: for each name, an example of a size or of a whole shape; a negative length in a shape is unknown.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
@@ -50,15 +50,16 @@ class OpenSizesError(FormatError):
 
 
 _PROPOSED = (1, 64, 512)
-"""The sizes that are tried, so that only working ones are proposed; some models accept one input length only."""
+"""Sizes to try, so that only working ones are proposed; some models accept just one input length."""
 
 
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return the error about open sizes: with sizes for which the model can be read, or with the reason if none help.
+    """Return the error about unknown sizes, with sizes for which the model can be read, or why none of them works.
 
-    `read` reads the model with given options. The advice includes names that are only required once others are given.
+    `read` reads the model with given options. The advice includes names that become required only once others are
+    given.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -82,7 +83,7 @@ def add_size_advice(
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Raise ReaderFaultError for an exception that a reader did not expect; memplan's errors pass unchanged."""
+    """Turn an unexpected exception of a reader in the block into ReaderFaultError; memplan's errors pass unchanged."""
     try:
         yield
     except MemplanError:
@@ -90,15 +91,15 @@ def stranger_bytes() -> Iterator[None]:
     except RecursionError as error:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
-        raise FormatError("needs more memory to be read than there is") from error
-    except ModuleNotFoundError:  # the entrances report the missing extra
+        raise FormatError("needs more memory for reading than the machine has") from error
+    except ModuleNotFoundError:  # each entrance reports the missing extra
         raise
     except Exception as error:
         raise reader_fault(error) from error
 
 
 def reader_fault(error: Exception) -> ReaderFaultError:
-    """Return the error for a reader's unexpected exception: its type, and the last line of memplan in the traceback."""
+    """Return the error for a reader's unexpected exception: its type, and memplan's last line in the traceback."""
     reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
     fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
@@ -107,7 +108,7 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line of memplan's code that raised an exception, or that called the code that did."""
+    """Return the file and line of the last traceback entry outside site-packages; "unknown" without a traceback."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"
@@ -121,7 +122,7 @@ _NOTABLE_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The numbers and bytes of a model's views: aliases, and views with separate bytes."""
+    """Counts and bytes of a model's views: aliases, and views that are separate buffers."""
 
     aliases: int = 0
     alias_bytes: int = 0
@@ -136,11 +137,11 @@ _NO_VIEWS = ViewFacts()
 class ImportedProblem:
     """A problem that was read from a file, with facts about its origin.
 
-    `source` is the problem, or a function that makes it on first use, as orders and cascades of a model need no
-    problem. If the file states it, `own_peak` is the peak of the planner that wrote the file, and `own_plan` has its
-    offsets; `own_problem` is the problem of that plan, if its pools differ from those of `problem`. `planner_peak`
-    returns the peak of the runtime's own planner, for a planner that uses facts which the problem lacks. `beside` is
-    the number of bytes that the runtime allocates in addition to the plan, according to the file.
+    source: the problem, or a function that builds it on first use, since orders and cascades of a model do not need it.
+    own_peak, own_plan: the peak and offsets of the planner that wrote the file, if the file has them.
+    own_problem: the problem of that plan, if its pools differ from those of `problem`.
+    planner_peak: a function that returns the peak of the runtime's own planner if it uses facts that the problem lacks.
+    beside: the bytes that the runtime allocates in addition to the plan, according to the file.
     """
 
     source: Problem | Callable[[], Problem]
@@ -154,7 +155,7 @@ class ImportedProblem:
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem; raises OperationsError if the operations are wrong."""
+        """The problem; raises OperationsError if its operations break a rule."""
         if isinstance(self.source, Problem):
             return self.source
         with stranger_bytes():
@@ -167,37 +168,37 @@ class ImportedProblem:
 
     @property
     def names(self) -> ProgramNames:
-        """The names that a program gives to the problem; no names if the file has lifetimes only."""
+        """The names that a program gives to buffers and times; empty if the file has lifetimes only."""
         return NO_NAMES
 
     @property
     def constants(self) -> tuple[Mapping[str, Any], ...] | None:
-        """The constants of a program, as rows of buffers without lifetimes; None where the file has no program."""
+        """A program's constants as rows of buffers without lifetimes; None if the file has no program."""
         return None
 
     @property
     def ends(self) -> tuple[str, ...] | None:
-        """The ids of the buffers of a program's inputs and outputs; None if the file has lifetimes only."""
+        """The ids of a program's input and output buffers; None if the file has lifetimes only."""
         return None
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
-        """Return the problem in which operations write their outputs over inputs, except over `spared` buffers.
+        """Return the problem in which operations write outputs over inputs, except over the buffers `spared`.
 
-        Raises OptionError, as a file with lifetimes only has no operations.
+        Raises OptionError here, since a file with lifetimes only has no operations.
         """
-        rule = "must be given for files that are read with their operations, got one of lifetimes"
+        rule = "must be given only for files with operations, got a file with lifetimes only"
         raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property
     def has_unknown_scratch(self) -> bool:
-        """True if kernels need scratch bytes that no plan includes, so that the total of a device is not known."""
+        """True if kernels need scratch bytes that no plan includes, so that a device's total is unknown."""
         return any(warning.is_unknown for warning in self.warnings)
 
 
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return the plan with known offsets, each buffer in the first pool that it may use; None if an offset is missing.
+    """Return a plan with these offsets, each buffer in the first pool it may use; None if an offset is missing.
 
-    An alias without a known offset takes that of its buffer.
+    An alias without an offset gets the offset that its buffer's offset implies.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -215,11 +216,11 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
 
 
 def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
-    """Return a finding, or none, about values that follow from constants alone and are in no plan.
+    """Return a finding, if any, about values that depend on constants alone and are therefore in no plan.
 
-    `computing` is the text about runtimes that compute them once before the first run, and `others` about runtimes that
-    compute them in every run. Fewer than 1,024 bytes are not worth a finding unless `is_all`: the program then computes
-    nothing else.
+    `computing` describes runtimes that compute these values once before the first run; `others` describes runtimes that
+    compute them in every run. Less than 1,024 bytes are not reported unless `is_all`, when the program computes nothing
+    else.
     """
     sizes_ = list(sizes)
     if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):
@@ -229,7 +230,7 @@ def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_a
 
 
 def element_count(dims: Iterable[int]) -> int:
-    """Return the product of sizes; the multiplication stops once the product exceeds any memory."""
+    """Return the product of sizes; multiplication stops as soon as the product exceeds any real memory."""
     sizes, count = list(dims), 1
     for size in sizes:
         count *= size
@@ -239,9 +240,9 @@ def element_count(dims: Iterable[int]) -> int:
 
 
 def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
-    """Return the bytes of `elements` packed elements of `bits` bits, rounded up to the alignment.
+    """Return the bytes of `elements` packed elements of `bits` bits each, rounded up to the alignment.
 
-    Raises FormatError, about `what`, for more than MAX_BYTES.
+    Raises FormatError about the object `what` for more than MAX_BYTES.
     """
     size = (elements * bits + 7) // 8
     size = (size + alignment - 1) // alignment * alignment
@@ -251,7 +252,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError if sizes of named dimensions are given for `what`, which has no such dimensions."""
+    """Raise OptionError if sizes of dimensions are given for models (`what`) that do not name any."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"
@@ -259,9 +260,9 @@ def refuse_dims(options: ModelOptions, what: str) -> None:
 
 
 def size_of(what: str, size: int, options: ModelOptions) -> int:
-    """Return a size in bytes, rounded up to the alignment option; raises FormatError for an impossible size.
+    """Return a size in bytes, rounded up to the alignment option; raises FormatError for a size out of range.
 
-    Without that option the size is not rounded, as compilers count only the bytes of the last buffer itself.
+    Without the option, the size is not rounded: compilers, too, count the last buffer without padding.
     """
     if options.alignment is not None:
         size = -(-size // options.alignment) * options.alignment
@@ -271,7 +272,7 @@ def size_of(what: str, size: int, options: ModelOptions) -> int:
 
 
 def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
-    """Return the buffers with the alignment of the options, and sizes rounded up to it; raises FormatError."""
+    """Return the buffers with the alignment option applied and sizes rounded up to it; raises FormatError."""
     if options.alignment is None:
         return table
     sizes = [
@@ -282,5 +283,5 @@ def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
 
 
 def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
-    """Return the problem of rows of buffers, in pools without a size; raises ProblemError."""
+    """Return the problem that has these rows as buffers and these pools without sizes; raises ProblemError."""
     return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

@@ -1,4 +1,4 @@
-"""A verified plan in the form that exporters need: pools and buffers with offsets, and a C name for each."""
+"""A verified plan in the form that exporters use: pools and buffers with offsets, each with a C name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class PlacedBuffer:
     """A buffer of a layout.
 
-    `pool` is a position in the layout's pools, and `name` the part of the buffer's C name after the prefix.
+    `pool` is the position of its pool in the layout; `name` follows the prefix in the buffer's C names.
     """
 
     id: int | str
@@ -36,10 +36,10 @@ class PlacedBuffer:
 
 @dataclass(frozen=True)
 class PlacedPool:
-    """A pool of a layout, with its C name and the number of bytes in use (`extent`), from the pool's start.
+    """A pool of a layout, with its C name and its used bytes (`extent`), counted from the pool's start.
 
-    If the address of the pool's first byte is a multiple of `alignment`, every alignment, page and bank holds as at
-    address 0.
+    If the pool's first byte has an address that is a multiple of `alignment`, then every alignment, page and bank rule
+    holds as it does at address 0.
     """
 
     pool: Pool
@@ -49,32 +49,32 @@ class PlacedPool:
 
     @property
     def has_address(self) -> bool:
-        """True if the problem states the pool's base address, even if it is 0."""
+        """True if the problem states the pool's base address, even as 0."""
         return "base_address" in self.pool.model_fields_set
 
     @property
     def is_of_cpu(self) -> bool:
-        """True if C can allocate the pool: its device is absent or the CPU, by name or by its number in DLPack."""
+        """True if C can allocate the pool: its device is unset or the CPU, by name or by DLPack's number."""
         device = self.pool.device
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
     def may_lie_anywhere(self) -> bool:
-        """True if the pool can be at any address that is a multiple of `alignment`."""
+        """True if the pool may start at any multiple of `alignment`."""
         return self.pool.base_address % self.alignment == 0
 
     @property
     def needs_what_c_cannot_say(self) -> bool:
-        """True if the alignments that C can express, powers of two, are not enough for the pool."""
+        """True if the pool needs more than C can express, which is alignment to a power of two."""
         return not self.may_lie_anywhere or self.alignment.bit_count() != 1
 
 
 @dataclass(frozen=True)
 class VerifiedLayout:
-    """A problem with the pools and offsets of its buffers, in the order of the problem.
+    """A problem's pools and buffers with their placements, in the problem's order.
 
-    `model` is the file that the problem was read from, and `options` the options with which it was read. `section` is
-    the linker section for all arrays of C; by default each array has a separate section.
+    `model`: the file that the problem was read from. `options`: the options with which it was read. `section`: the
+    linker section of all C arrays; by default, each array has a separate section.
     """
 
     problem: Problem
@@ -86,15 +86,16 @@ class VerifiedLayout:
 
     @property
     def used_pools(self) -> tuple[PlacedPool, ...]:
-        """The pools that contain a buffer."""
+        """The pools that hold at least one buffer."""
         used = {buffer.pool for buffer in self.buffers}
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
     def split_into_regions(self) -> VerifiedLayout:
-        """Return the layout with each pool that has an address cut at its reserved ranges.
+        """Return the layout with each pool that has an address split at its reserved ranges.
 
-        Each stretch between two reserved ranges becomes a separate pool, with offsets from its start. The first stretch
-        in use keeps the pool's name, and the others are numbered. Raises FormatError if addresses of two pools overlap.
+        Each stretch between two reserved ranges becomes a separate pool whose offsets count from its start. The first
+        stretch in use keeps the pool's name; the others are numbered. Raises FormatError if addresses of two pools
+        overlap.
         """
         pools: list[PlacedPool] = []
         moved = list(self.buffers)
@@ -117,11 +118,11 @@ class VerifiedLayout:
         return regions
 
     def _end_offset(self, i: int) -> int:
-        """Return the end offset of buffer `i`."""
+        """Return the end offset of buffer `i`, in bytes."""
         return self.buffers[i].offset + self.buffers[i].size
 
     def refuse_other_devices(self, target: str) -> None:
-        """Raise FormatError if a pool is on another device than the CPU, whose memory C cannot allocate."""
+        """Raise FormatError if a used pool is on a device whose memory C cannot allocate."""
         for pool in self.used_pools:
             if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
                 raise FormatError(
@@ -133,7 +134,7 @@ class VerifiedLayout:
                 )
 
     def only_pool(self, target: str) -> PlacedPool:
-        """Return the pool that contains all buffers; raises FormatError if there are several such pools."""
+        """Return the pool that holds all buffers; raises FormatError if several pools hold buffers."""
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(excerpt(pool.pool.name) for pool in used)
@@ -145,7 +146,7 @@ class VerifiedLayout:
 def lay_out(
     problem: Problem, plan: Plan, model: bytes | None = None, options: ModelOptions | None = None
 ) -> VerifiedLayout:
-    """Return the layout of a plan; raises PlanError unless it is a valid plan of the problem."""
+    """Return the layout of a plan; raises PlanError if the plan is not valid for the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}: `memplan explain` says why")
     refuse_other_plan(problem, plan)
@@ -153,7 +154,7 @@ def lay_out(
     if violations:
         sentences = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
         raise PlanError(
-            *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
+            *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps valid placements and moves the others"
         )
     buffers = _placed_buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
@@ -165,16 +166,16 @@ def lay_out(
 
 
 def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
-    """Raise FormatError if addresses of two pools of one device overlap."""
+    """Raise FormatError if the addresses of two pools of one device overlap."""
     for low, high in permutations(pools, 2):
         end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
         if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
-            rule = f"must not lie below 0x{end:x}, where {excerpt(low.pool.name)} ends"
+            rule = f"must be at least 0x{end:x}, where {excerpt(low.pool.name)} ends"
             raise FormatError(f"pool {excerpt(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
 
 
 def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
-    """Return a pool's ranges between its reserved ranges, ascending; the last end may be None, for no end."""
+    """Return a pool's ranges between its reserved ranges, ascending; the last end is None for an unlimited pool."""
     stretches: list[tuple[int, int | None]] = []
     low = 0
     for offset, size in sorted(pool.reserved):
@@ -187,7 +188,7 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return the part of a pool from `low` to `high`, as a pool."""
+    """Return a pool's byte range from `low` to `high` as a pool."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}
@@ -197,6 +198,7 @@ def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) ->
 
 
 def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
+    """Return the placements of a plan, in the problem's order, with a C name for each buffer."""
     table = problem.buffers
     places = {row.id: (problem.pool_index[row.pool], row.offset) for row in plan.placements}
     sizes, alignments = table.size.tolist(), table.alignment.tolist()
@@ -207,12 +209,12 @@ def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
 
 
 def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
-    """Return the largest end offset in pool `q`, in bytes."""
+    """Return the largest end offset in pool `q`, in bytes; 0 for an empty pool."""
     return max((buffer.offset + buffer.size for buffer in buffers if buffer.pool == q), default=0)
 
 
 def _common_alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
-    """Return the least common multiple of all alignments, pages and bank sizes that apply in pool `q`."""
+    """Return the least common multiple of the alignments, pages and bank sizes that apply in pool `q`."""
     pool = problem.pools[q]
     steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
     steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}

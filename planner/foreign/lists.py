@@ -1,4 +1,4 @@
-"""Plans as lists of placements in JSON, for other projects' programs."""
+"""Plans as JSON lists of placements, for programs of other projects."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from memplan.planner.foreign.layout import VerifiedLayout
 
 _CPU, _EXTENSION = 1, 12
 _DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "webgpu": 15, "hexagon": 16}
-"""The numbers of kinds of devices in DLPack and TVM."""
+"""The numbers of device kinds that DLPack and TVM use."""
 
 
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a list of (id, pool, offset) for every buffer, in JSON."""
+    """Return a JSON list with (id, pool, offset) for every buffer."""
     names = [pool.pool.name for pool in layout.pools]
     return _json_file([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the (mem_id, mem_offset) of every buffer, and the sizes of memories, as ExecuTorch numbers them.
+    """Return (mem_id, mem_offset) of every buffer and the memories' sizes, in the numbering of ExecuTorch.
 
-    Memories are numbered from 1, as 0 is for constants. Sizes are rounded up to the pool's alignment, as Cadence's
+    Memories count from 1, because 0 is for constants. Sizes are rounded up to each pool's alignment, as Cadence's
     runtime requires.
     """
     sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
@@ -36,11 +36,11 @@ def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a complete `metadata.json`.
+    """Return the part `memory` of TVM's Model Library Format, version 7, as a complete `metadata.json`.
 
-    As a plan has neither operators nor constants, inputs and outputs are in the workspaces, one for each device. A pool
-    without a device is on the CPU, and a device that TVM does not know is an extension. Besides TVM's own fields,
-    `pools` and the pool and byte offset of each storage are written as TVM's planner of pools would.
+    A plan has neither operators nor constants, so inputs and outputs are in the workspaces, one per device. A pool
+    without a device is on the CPU; a device unknown to TVM becomes an extension. Beyond TVM's own fields, the file has
+    `pools`, and the pool and byte offset of each storage, as TVM's planner of pools writes them.
     """
     devices = [_device_kind(pool.pool.device) for pool in layout.pools]
     main = [
@@ -79,7 +79,7 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _device_kind(device: int | str | None) -> int:
-    """Return the number of a device's kind; its name may end with the number of the device, as in `cuda:1`."""
+    """Return the number of a device's kind; a name may end in the device's number, as in `cuda:1`."""
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)

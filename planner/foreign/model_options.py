@@ -1,4 +1,4 @@
-"""The options for reading models of other systems, and how they are written as text."""
+"""The options for reading models of other systems, and their syntax as text."""
 
 import re
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ _DIGITS = 18
 _SEVERAL = 2
 Views = Literal["alias", "separate"]
 Size = int | tuple[int, ...]
-"""The size of a dimension, or of all dimensions of an input."""
+"""The size of one dimension, or the sizes of all dimensions of an input."""
 
 
 def size_text(size: Size) -> str:
-    """Return a size or a shape in the syntax of `--dim`; a shape with one size ends with a comma."""
+    """Return a size or shape in the syntax of `--dim`; a shape of one dimension ends with a comma."""
     if isinstance(size, int):
         return str(size)
     return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
 
 
 def _sizes_by_name(value: object, info: ValidationInfo) -> object:
-    """Return the sizes by name of a text such as `batch=1,seq=128`, or of several; other values unchanged."""
+    """Parse texts such as `batch=1,seq=128` into sizes by name; values of other types are returned unchanged."""
     is_dim = info.field_name == "dims"
     if isinstance(value, str):
         value = re.split(",(?=[^,]*=)" if is_dim else ",", value) if value else []
@@ -40,7 +40,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
         if name and not is_dim:
-            with suppress(ValueError):  # the rule below reports a wrong text
+            with suppress(ValueError):  # a wrong text is reported below
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
@@ -55,7 +55,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
 
 
 def _validated_size(value: object) -> object:
-    """Return a valid size, or the sizes of a whole shape as a tuple; raises PydanticCustomError."""
+    """Return a valid size, or a whole shape as a tuple; raises PydanticCustomError otherwise."""
     sizes = value if isinstance(value, (list, tuple)) else (value,)
     if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
         rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
@@ -67,12 +67,12 @@ FORM_OF = {
     "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
     "scratch": "OPERATOR=SIZE, or of one operator's output OUTPUT=SIZE, as in my_op=1024 or my_op=4KiB",
 }
-"""From an option with numbers by name to the form of its text."""
+"""The syntax of each option that has numbers by name."""
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
     PlainValidator(_validated_size),
-    PlainSerializer(lambda size: size),  # the union's own serializer warns of lists
+    PlainSerializer(lambda size: size),  # the default serializer warns about lists
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
 SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_sizes_by_name)]
@@ -122,24 +122,24 @@ class ModelOptions(WireValue):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes of dimensions by name; raises OptionError for a shape, which only inputs of ONNX models take."""
+        """The sizes of dimensions by name; raises OptionError for a whole shape, which only ONNX models accept."""
         for name, size in self.dims.items():
             if isinstance(size, tuple):
                 text = f"{name}={size_text(size)}"
                 raise OptionError.from_rule(
-                    "dims", f"must be one size, as {name}=8, but for inputs of ONNX models, got {text}"
+                    "dims", f"must be one size, as {name}=8, except for inputs of ONNX models, got {text}"
                 )
         return cast("dict[str, int]", self.dims)
 
     def says(self, name: str) -> bool:
-        """Return True if an option differs from its default; generated clients also send defaults."""
+        """Return True if an option differs from its default; defaults that generated clients send do not count."""
         default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
-        """Raise OptionError if an option for models only is given for a file that is no model."""
+        """Raise OptionError if an option for models is given for a file that is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.says(name)}:
-            rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
+            rule = f"must be given for models only ({', '.join(file_readers())})"  # imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )

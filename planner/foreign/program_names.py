@@ -1,4 +1,4 @@
-"""The names that programs give to a plan: operations and loops along time, and the role and type of each buffer."""
+"""The names that programs give to a plan: operations and loops over time, and each buffer's role and type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.model.application import Application, times_of_models
 
 @dataclass(frozen=True)
 class NamedTime:
-    """The name of the operations that run from a time step on, until the next named time."""
+    """The name of the operations that run from a time step until the next named time."""
 
     time: int
     name: str
@@ -18,7 +18,7 @@ class NamedTime:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of time steps, half-open, with a name: a loop, a region run in stripes, or one of several models."""
+    """A named, half-open range of time steps: a loop, a region computed in stripes, or one of several models."""
 
     kind: str
     name: str
@@ -28,11 +28,11 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """The names that a program gives to a problem: along time, and for each buffer.
+    """The names that a program gives to a problem: over time, and for each buffer.
 
-    `steps` and `spans` name times. Each other field is empty, or has an entry for each buffer: `roles` is `input`,
-    `output`, `state`, `temporary` or `ring`; `operations` names the operation that writes it; `types` are shapes with
-    the type of elements; `models` are those of an application.
+    `steps` and `spans` name times. Every other field is empty or has one entry per buffer. `roles`: `input`, `output`,
+    `state`, `temporary` or `ring`. `operations`: the operation that writes the buffer. `types`: its shape and element
+    type. `models`: its model within an application.
     """
 
     steps: tuple[NamedTime, ...] = ()
@@ -47,7 +47,7 @@ NO_NAMES = ProgramNames()
 
 
 def names_of_models(application: Application) -> ProgramNames:
-    """Return an application's models as ranges of time, and the model of each buffer."""
+    """Return names for an application: each model as a range of time steps, and the model of each buffer."""
     spans = (Span("model", name, *times) for name, times in times_of_models(application).items())
     own = [name for name, model in application.models.items() for _ in range(len(model.buffers))]
     return ProgramNames(spans=tuple(spans), models=own)

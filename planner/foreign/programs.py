@@ -1,6 +1,6 @@
-"""JSON that is accepted in place of a problem: memplan's own operations, or several models that share pools.
+"""JSON accepted in place of a problem: operations in memplan's format, or several models that share pools.
 
-An extension reads operations: the row `read-operations` of the table `searches`.
+An extension reads the operations: the row `read-operations` of the table `searches`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from memplan.planner.model.problem import Problem
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
 
-TOO_MANY = "must be at most {most} statements and buffers, once every call is replaced by what it does"
-"""The rule on the size of a program after all calls are expanded."""
+TOO_MANY = "must have at most {most} statements and buffers after all calls are expanded"
+"""The rule for the size of a program after all calls are expanded."""
 
 
 def read_operations(value: object) -> ImportedProblem:
-    """Return the operations in a parsed JSON value, with their problem; raises OperationsError."""
+    """Return the operations in a parsed JSON value, together with their problem; raises OperationsError."""
     program: ImportedProblem = extensions("searches")["read-operations"].load()(value)
     return program
 
 
 def poses_a_problem(value: object) -> bool:
-    """Return True for a JSON object that is not a problem itself: operations, or several models that share pools."""
+    """Return True for a JSON object from which a problem follows: operations, or several models that share pools."""
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
 def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem of operations or of several models, and the operations or None; raises InputError."""
+    """Return the problem of operations or of several models; and the operations, else None. Raises InputError."""
     if "functions" in value:
         program = read_operations(value)
         return program.problem, program
@@ -38,7 +38,7 @@ def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None
 
 
 def application_from(value: dict[str, Any]) -> Application:
-    """Return several models that share pools, some of which may be given as operations; raises InputError."""
+    """Return several models that share pools as one application; a model may be operations. Raises InputError."""
     from memplan.planner.model.application import Application
 
     models = value["models"]

@@ -1,7 +1,7 @@
-"""Reading of models and dumps of other systems: from the bytes of a file to a problem, with one module for each format.
+"""Reading models and dumps of other systems: from a file's bytes to a problem, with one module per format.
 
-No function opens a file. The function that needs a format's parser, an extra, imports it. Bytes that cannot be read
-raise an InputError.
+No function opens a file. A format's parser, which is an extra, is imported only by the function that needs it.
+Unreadable bytes raise InputError.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
-    """Return the name of the format of another system's file, by its content or else by its suffix; None for other
-    files.
+    """Return the format of another system's file, by its content or else its suffix; None for any other file.
 
-    Raises FormatError, which names the kind of file, if it is known and memplan does not read it.
+    Raises FormatError for a file of a known kind that memplan does not read; the message names the kind.
     """
     if formats.is_own(data):
         return None
@@ -50,7 +49,7 @@ def _format_of_name(name: str | None) -> str | None:
 
 
 def load(name: str | None) -> None:
-    """Import the reader for files of such a name, and its package if that is installed."""
+    """Import the reader for files with this name's suffix, and the package that it needs if it is installed."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
     if (format_name := _format_of_name(name)) is not None:
@@ -64,11 +63,10 @@ def load(name: str | None) -> None:
 def read_problem(
     data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
 ) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem in the bytes of a file, and the imported model or operations, if it has them; raises
-    InputError.
+    """Return the problem in a file's bytes, and the imported model or operations, else None; raises InputError.
 
-    A file is a problem, a model or dump of another system, or memplan's own operations. `options` are for reading
-    models, and `interval` is for a problem that does not state its own.
+    A file is a problem, a model or dump of another system, or operations in memplan's format. `options` apply to
+    models, and `interval` to a problem that does not state its own.
     """
     if detect(data, name) is not None:
         imported = read_model(data, name, options)
@@ -87,7 +85,7 @@ def read_problem(
 
 
 def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ImportedProblem:
-    """Return the model in the bytes of a file, whose name is a hint; raises InputError."""
+    """Return the model in a file's bytes; the file's name is only a hint. Raises InputError."""
     format_name = detect(data, name)
     if format_name is None:
         refuse_unknown(data)
@@ -100,7 +98,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 
 
 def refuse_of_others(format_name: str, options: ModelOptions) -> None:
-    """Raise OptionError if an option is given that this format does not have."""
+    """Raise OptionError if an option is given that the reader of this format does not have."""
     readers = file_readers()
     for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
         if name in readers[format_name].options or not options.says(name):
@@ -111,13 +109,13 @@ def refuse_of_others(format_name: str, options: ModelOptions) -> None:
 
 
 def model_of_plan(data: bytes) -> str | None:
-    """Return the format of the model that a plan's file refers to, and without which it cannot be read; else None."""
+    """Return the format of the model that a plan's file requires for reading; None if it needs no model."""
     kind = detect(data)
     return None if kind is None else file_readers()[kind].of
 
 
 def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return a plan that can only be read with its model, whose bytes are `model`; raises InputError."""
+    """Return a plan that can be read only with its model, whose bytes are `model`; raises InputError."""
     where = file_readers()[detect(data) or ""].where
     with stranger_bytes():
         imported: ImportedProblem = import_module(where).read_of(model, data, options)
@@ -125,15 +123,15 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
 
 
 def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
-    """Return a model with a finding where `views` was given, and its file has no views to keep apart."""
+    """Return the model with a finding if the option `views` was given although the file has no views."""
     if not options.says("views") or model.views.apart or model.views.aliases:
         return model
-    finding = Finding("no-effect", "views: the file has none that could be apart, so that the plan is as without", ())
+    finding = Finding("no-effect", "views: the file has no views to keep apart, so the option has no effect", ())
     return replace(model, warnings=(*model.warnings, finding))
 
 
 def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return a model in the format `name`; raises InputError."""
+    """Return the model in a file of the format `name`; raises InputError."""
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
     def read(options: ModelOptions) -> ImportedProblem:

@@ -1,8 +1,7 @@
-"""Exports of plans for C, linkers, and other systems' runtimes.
+"""Exports of plans for C, linkers, and the runtimes of other systems.
 
-An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix. It
-returns the bytes of files by suffix; "" means the file with the whole name that was requested. No function opens a
-file.
+An exporter takes a layout, which exists for verified plans only, and the file name without suffix. It returns the
+files' bytes by suffix; "" denotes the file name as requested. No function opens a file.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     from memplan.planner.foreign.layout import VerifiedLayout
 
 EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, where in each.writers.items()}
-"""The exporter of each target, as `module:function`; tables and JSON are written by other code."""
+"""The exporter of each target as `module:function`; tables and JSON are written elsewhere."""
 
 
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the files, by suffix, of a plan for a target; raises FormatError."""
+    """Return the files of a plan for a target, by suffix; raises FormatError."""
     files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

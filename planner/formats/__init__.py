@@ -1,6 +1,6 @@
-"""Formats of problems and plans: values from bytes, and bytes from values, with one module for each format.
+"""The formats of problems and plans, with one module per format that converts between bytes and values.
 
-No function opens a file. Bytes that cannot be read raise FormatError, ProblemError or PlanError.
+No function opens a file. Unreadable bytes raise FormatError, ProblemError or PlanError.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from memplan.planner.model.problem import Problem
 
 
 class Format(Protocol):
-    """The module of a format; `SUFFIX` is the suffix of its files, and `MEDIA_TYPE` its media type over HTTP."""
+    """The interface of a format's module; `SUFFIX` is its files' suffix, and `MEDIA_TYPE` its type over HTTP."""
 
     SUFFIX: str
     MEDIA_TYPE: str
 
     def recognises(self, data: bytes, /) -> bool:
-        """Return True if the bytes begin as files of this format do."""
+        """Return True if the bytes start like a file of this format."""
 
     def read_problem(self, data: bytes, interval: Interval | None = None, /) -> Problem:
-        """Return the problem; `interval` applies unless the file states whether ends are inclusive."""
+        """Return the problem; `interval` applies if the file does not state whether ends are inclusive."""
 
     def write_problem(self, problem: Problem, /) -> bytes:
-        """Return the bytes of a problem; raises FormatError if the format cannot express all of it."""
+        """Return a problem as bytes; raises FormatError if the format cannot express it completely."""
 
     def read_plan(self, data: bytes, problem: Problem, /) -> Plan:
-        """Return a plan for the problem, without verifying it."""
+        """Return a plan for the problem; the plan is not verified."""
 
     def write_plan(self, plan: Plan, problem: Problem, /) -> bytes:
-        """Return the bytes of a plan of the problem."""
+        """Return a plan of the problem as bytes."""
 
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
-"""The formats that memplan reads and writes, by name; all entrances use this table."""
+"""The formats that memplan both reads and writes, by name; all entrances use this table."""
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the bytes are certainly in one of memplan's own formats."""
+    """Return True if the bytes are certainly in a format of memplan itself."""
     return minimalloc_csv.is_own(data) or memplan_json.is_own(data)
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
-    """Return the problem in the bytes of a file, whose name is a hint."""
+    """Return the problem in a file's bytes; the file's name is only a hint."""
     return FORMATS[detect(data, name)].read_problem(data, interval)
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
-    """Return the plan for `problem` in the bytes of a file, whose name is a hint."""
+    """Return the plan for `problem` in a file's bytes; the file's name is only a hint."""
     return FORMATS[detect(data, name)].read_plan(data, problem)
 
 
 def detect(data: bytes, name: str | None = None) -> str:
-    """Return the name of a file's format, by its content or else by the suffix of its name; raises FormatError."""
+    """Return the name of a file's format, by its content or else its suffix; raises FormatError."""
     for format_name, module in FORMATS.items():
         if module.recognises(data):
             return format_name
@@ -67,7 +67,7 @@ def detect(data: bytes, name: str | None = None) -> str:
 
 
 def format_of_name(name: str) -> str:
-    """Return the name of the format for a file name, by its suffix; raises FormatError."""
+    """Return the name of the format that a file name's suffix denotes; raises FormatError."""
     by_name = _format_of_suffix(name)
     if by_name is None:
         raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")

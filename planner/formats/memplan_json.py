@@ -1,4 +1,4 @@
-"""memplan's own JSON: the wire format of problems and plans."""
+"""memplan's JSON: the format of problems and plans in files and over HTTP."""
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -18,7 +18,7 @@ SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 IOPDDL = rb'"problem"\s*:\s*\{\s*(?:"name"\s*:\s*"[^"]*"\s*,\s*)?"nodes"\s*:'
-"""The first keys of a problem in the IOPDDL format, whose field `problem` is also one of memplan's."""
+"""The pattern of a problem in the IOPDDL format, whose outer key `problem` also occurs in memplan's requests."""
 _KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
 _OWN = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
 
@@ -26,34 +26,34 @@ _WORD = r"[-+\w.]+"
 _NUMBER = r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))"
 _FINITE = "a number, or leave the field out"
 _PLAIN = frozenset({int, float, str, bool, type(None)})
-"""The types of values that JSON can represent directly."""
+"""The types of values that JSON represents without conversion."""
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
 _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
-"""What others write where JSON has another word, or none."""
+"""Words of other languages, each with JSON's word for it or with advice if JSON has none."""
 _OTHER_KIND = "is it another kind of text? JSON has no comments, no commas at the end, no '"
 _WAYS = {
     "trailing characters": 'a file is one value; rows go into one list: {"buffers": [...]}',
-    "recursion limit": "nothing that is read here lies so deep: is it another kind of file?",
+    "recursion limit": "no file that memplan reads is nested so deeply: is it another kind of file?",
     "expected": _OTHER_KIND,
     "invalid": _OTHER_KIND,
 }
-"""The remedies for syntax errors, by the beginnings of the parser's messages."""
+"""Remedies for syntax errors, by the first words of the parser's message."""
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the bytes begin as a JSON object whose first key is one of memplan's."""
+    """Return True if the bytes start a JSON object whose first key is one of memplan's."""
     return re.match(_OWN, data) is not None
 
 
 def recognises(data: bytes) -> bool:
-    """Return True if the bytes begin as a JSON object or list."""
+    """Return True if the bytes start a JSON object or list."""
     return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
 def parse(data: bytes) -> Any:
-    """Return the value of a JSON text; raises FormatError for an invalid or ambiguous text.
+    """Return the value of a JSON text; raises FormatError for invalid or ambiguous JSON.
 
-    Refused are duplicate keys, numbers that are not finite, lone surrogates, and text that is not UTF-8.
+    Duplicate keys, non-finite numbers, lone surrogates and text outside UTF-8 are refused.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     try:
@@ -72,10 +72,11 @@ def parse(data: bytes) -> Any:
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
-    # If the parser drops a duplicate key, the value has fewer colons than the text, unless colons are escaped. In most
-    # files, the keys of the problem, of the objects next to it, and of its rows account for all colons.
+    # A duplicate key, which the parser drops, leaves the value with fewer colons than the text (unless colons are
+    # escaped).
+    # In most files, the keys of the problem, of objects next to it and of its rows account for all colons.
     keys = _key_count(value) if isinstance(value, dict) else -1
-    # Parsing again with a hook is slow, so only text that may hide a repeated key is parsed again.
+    # Parsing with a hook that detects duplicates is slow, so it is reserved for texts that may have one.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 
@@ -84,7 +85,7 @@ def parse(data: bytes) -> Any:
 
 
 def _failure_text(text: str, error: str) -> str:
-    """Return the text around the position of a syntax error, and a hint about the likely mistake."""
+    """Return the text around a syntax error's position, and a hint about the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
@@ -95,7 +96,7 @@ def _failure_text(text: str, error: str) -> str:
 
 
 def _likely_mistake(text: str, error: str, word: str) -> str:
-    """Return a hint about the likely mistake at a syntax error, or in the `word` there; may be empty."""
+    """Return a hint about the likely cause of a syntax error at `word`; empty without a good guess."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
     if "key must be a string" in error or "'" in text.lstrip()[:3]:
@@ -111,14 +112,14 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in the objects directly inside it, and in objects of their lists."""
+    """Return the number of keys in an object, in objects that are its values, and in objects within their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
-    """Raise FormatError if an object has a key twice."""
+    """Raise FormatError if an object has the same key twice."""
     if len(dict(pairs)) == len(pairs):
         return
     seen: set[str] = set()
@@ -131,9 +132,9 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem in a JSON text, alone or together with its plan; raises FormatError or ProblemError.
+    """Return the problem in a JSON text, which may also contain its plan; raises FormatError or ProblemError.
 
-    `interval` applies to a problem that does not state its own.
+    `interval` applies to a problem that does not state whether its ends are inclusive.
     """
     value = parse(data)
     if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
@@ -145,7 +146,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Return the JSON of a problem without absent and default values; an `interval` that was given is kept."""
+    """Return the JSON of a problem without absent and default values; an `interval` that was given is written."""
     written = problem.model_dump_json(exclude_defaults=True)
     if "interval" in problem.model_fields_set:
         written = f'{{"interval":"{problem.interval}",{written[1:]}'
@@ -153,20 +154,21 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Return the plan in a JSON text; raises FormatError or PlanError. `problem` is not used: JSON has all names."""
+    """Return the plan in a JSON text; raises FormatError or PlanError. `problem` is unused: JSON has all names."""
     value = parse(data)
     refuse_unless_plan(value)
     return Plan.model_validate(value)
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Return the JSON of a plan; absent facts are null, and a few fields are left out where they are empty."""
+    """Return the JSON of a plan; absent facts are null, but a few fields are left out when they are empty."""
     table = plan.placements
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
-    # Placements are written here, as pydantic takes twice as long. In other texts quotes are escaped, so the key that
-    # is replaced occurs once.
+    # Placements are written here, because pydantic takes twice as long. Quotes are escaped in all other texts, so the
+    # key
+    # to replace occurs exactly once.
     unsaid = {
         name
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
@@ -177,7 +179,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _json_names(names: Sequence[int | str]) -> list[int | str]:
-    """Return ids as parts of a JSON text: integers unchanged, strings quoted and escaped."""
+    """Return ids as pieces of JSON text: integers unchanged, strings quoted and escaped."""
     text = "".join([name for name in names if isinstance(name, str)])
     if text.isprintable() and '"' not in text and "\\" not in text:
         return [f'"{name}"' if isinstance(name, str) else name for name in names]
@@ -185,9 +187,9 @@ def _json_names(names: Sequence[int | str]) -> list[int | str]:
 
 
 def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
-    """Return a value with its models as JSON objects, without the fields in `left_out`.
+    """Return a value with its models converted to JSON objects, without the fields in `left_out`.
 
-    pydantic's serializer of plans would do the same, but takes longer to build than a small plan takes to solve.
+    pydantic's serializer would do the same, but building it takes longer than solving a small problem.
     """
     kind: type[object] = type(value)
     if kind in _PLAIN:
@@ -205,7 +207,7 @@ def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
 
 @cache
 def _fields_with_omission(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
-    """Return the fields of a class, each with the function that decides whether its value is left out."""
+    """Return the fields of a class, each with a predicate for leaving its value out of the JSON."""
     return tuple((name, field.exclude_if or _is_never_unsaid) for name, field in kind.model_fields.items())
 
 
@@ -214,7 +216,7 @@ def _is_never_unsaid(value: object) -> bool:
 
 
 def refuse_unless_problem(value: object) -> None:
-    """Raise FormatError if a document is of another known kind than a problem."""
+    """Raise FormatError if a document is of a known kind other than a problem."""
     if isinstance(value, list):
         raise FormatError('must be an object, {"buffers": [...]}, got a list')
     if isinstance(value, Mapping) and ("buffers" not in value or "symbols" in value):
@@ -224,12 +226,12 @@ def refuse_unless_problem(value: object) -> None:
 
 
 def are_offsets(value: Mapping[Any, Any]) -> bool:
-    """Return True for an object that maps buffers to offsets, which is not a plan."""
+    """Return True for an object that maps buffers to offsets, which is not a complete plan."""
     return bool(value) and "placements" not in value and all(isinstance(offset, int) for offset in value.values())
 
 
 def refuse_unless_plan(value: object) -> None:
-    """Raise FormatError if a document is of another known kind than a plan."""
+    """Raise FormatError if a document is of a known kind other than a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
         reads = "a list of offsets, which `memplan verify PROBLEM FILE` reads"
         offsets = reads if are_offsets(value) else _document_kind(value)
@@ -239,19 +241,19 @@ def refuse_unless_plan(value: object) -> None:
 
 
 def refuse_unless_operations(value: object) -> None:
-    """Raise FormatError if a document is of another known kind than operations."""
+    """Raise FormatError if a document is of a known kind other than operations."""
     if isinstance(value, Mapping) and "functions" not in value:
         _refuse_other_kind(value, "operations, which have functions")
 
 
 def refuse_unless_graph(value: object) -> None:
-    """Raise FormatError if a document is of another known kind than a graph of operations."""
+    """Raise FormatError if a document is of a known kind other than a graph of operations."""
     if isinstance(value, Mapping) and "ops" not in value:
         _refuse_other_kind(value, "a model, operations, or a graph of operations, which has ops")
 
 
 def _refuse_other_kind(value: Mapping[str, Any], wanted: str) -> None:
-    """Raise FormatError if the kind of a document is known; `wanted` describes the expected kind."""
+    """Raise FormatError if a document's kind is known; `wanted` describes the expected kind."""
     is_problem = "buffers" in value
     kind = (
         "a problem, which has no operations and which `memplan plan FILE` reads"
@@ -263,7 +265,7 @@ def _refuse_other_kind(value: Mapping[str, Any], wanted: str) -> None:
 
 
 def _document_kind(value: Mapping[str, Any]) -> str | None:
-    """Return the kind of a document and the command that reads it, as text; None if the kind is unknown."""
+    """Return a document's kind and the command that reads it, as text; None if the kind is unknown."""
     if "symbols" in value and "buffers" in value:
         return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:

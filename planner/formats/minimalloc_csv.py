@@ -1,10 +1,10 @@
 """Tables of buffers in CSV, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
 
-Lifetimes that end in the column `upper` are half-open, those under `end` are closed, as that project's converter reads
-them. Lifetimes are written half-open, and ids stay strings. A table of a problem has one pool, and an `offset` in it
-pins a buffer unless the cell is empty. In the table of a plan, `offset` is the buffer's offset, and the column `pool`
-names its pool where there are several; other columns of a plan are not read. Nor is the column `kind`, which omnimalloc
-writes. Tables with more columns are those of `page_table`.
+Lifetimes whose end is in the column `upper` are half-open; those with a column `end` are closed, as in that project's
+converter. memplan writes half-open lifetimes, and reads ids as strings. The table of a problem has one pool, and a
+non-empty `offset` pins its buffer. In the table of a plan, `offset` is the buffer's offset, and with several pools the
+column `pool` names its pool; further columns are ignored, as is omnimalloc's column `kind`. `page_table` reads tables
+with more columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from memplan.planner.model.rows import MAX_TIME
 SUFFIX = ".csv"
 MEDIA_TYPE = "text/csv"
 CLOSED_COLUMN = "end"
-"""The name of the column with inclusive ends; ends in the column `upper` are exclusive."""
+"""The name of the column for inclusive ends; the column `upper` has exclusive ends."""
 _FIELDS = {
     "id": "id",
     "lower": "start",
@@ -73,22 +73,22 @@ _PLACED = _PLAN._replace(
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the first line names an id, and otherwise only columns of these tables."""
+    """Return True if the first line has a column id, and all its columns are known in these tables."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 
 
 def recognises(data: bytes) -> bool:
-    """Return True if the first line names several columns, one of them `id`."""
+    """Return True if the first line has several columns, one of them `id`."""
     names = first_line(data)
     return "id" in names and len(names) > 1
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem of a table.
+    """Return the problem in a table.
 
-    Raises FormatError, or ProblemError with the line and the column of every wrong cell. Without `interval`, the name
-    of the column of ends decides whether they are inclusive.
+    Raises FormatError, or ProblemError with the line and column of each wrong cell. Without `interval`, the name of the
+    column of ends decides whether ends are inclusive.
     """
     if not page_table.NEW.isdisjoint(first_line(data)):
         return page_table.read_problem(data, interval)
@@ -99,7 +99,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers from the columns id, start, end and size; raises ProblemError with the line of wrong cells."""
+    """Return the buffers in a table of problem columns; raises ProblemError with the lines of wrong cells."""
     ids = sheet.texts["id"]
     _refuse_repeated_ids(sheet, ids)
     try:
@@ -110,7 +110,7 @@ def table_of(sheet: Sheet) -> BufferTable:
 
 
 def _exclusive_ends(sheet: Sheet) -> I64:
-    """Return exclusive ends for a table with inclusive ones; raises ProblemError for a time that has no successor."""
+    """Return exclusive ends for a table of inclusive ends; raises ProblemError for a time without a successor."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
         (i, "end", rule)
@@ -127,7 +127,7 @@ def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
     breaks: list[Break] = [
         (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeats(ids)
     ]
-    # Empty ids are all equal, so the error is that they are empty, not that they repeat.
+    # Several empty ids are reported as empty, not as repeated.
     if not all(ids):
         breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
@@ -140,7 +140,7 @@ def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Return the plan of a table, whose ids are matched as strings; raises FormatError or PlanError."""
+    """Return the plan in a table; ids are compared as strings. Raises FormatError or PlanError."""
     if "placed" in first_line(data):
         sheet = read_sheet(data, _PLACED, PlanError)
         rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
@@ -171,16 +171,16 @@ def _empty_rows(cells: Sequence[str]) -> list[int]:
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:
-    """Return the ids of a problem by their text in a table; raises FormatError if two ids have the same text."""
+    """Return a problem's ids by their text in a table; raises FormatError if two ids have the same text."""
     by_text = {str(name): name for name in problem.buffers.ids}
     if len(by_text) < len(problem.buffers):
         name = next(name for name in problem.buffers.ids if by_text[str(name)] != name)
-        raise FormatError(f"buffers: a table cannot tell the ids {name!r} and {by_text[str(name)]!r} apart")
+        raise FormatError(f"buffers: must have ids that differ as text, got {name!r} and {by_text[str(name)]!r}")
     return by_text
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Return the table of a problem; raises FormatError if a table cannot express it."""
+    """Return a problem as a table; raises FormatError if a table cannot express it."""
     beyond = _inexpressible_fields(problem)
     if beyond:
         raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
@@ -192,9 +192,9 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def _inexpressible_fields(problem: Problem) -> list[str]:
-    """Return the paths of fields that a table cannot express and that may not be lost.
+    """Return the paths of fields that a table cannot express and whose loss would change the problem.
 
-    Names, and traffic that no objective counts, may be lost.
+    Names may be lost, and so may traffic that the objective does not count.
     """
     table, pool = problem.buffers, problem.pools[0]
     lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
@@ -213,9 +213,9 @@ def _inexpressible_fields(problem: Problem) -> list[str]:
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Return the table of a plan: rows of the problem with offsets, and with pools if there are several.
+    """Return a plan as a table: the problem's rows with offsets, and with pool names if there are several pools.
 
-    A buffer with several lifetimes has the time from its first to its last; one without lifetimes has empty cells.
+    A buffer with several lifetimes gets the span from its first to its last; without lifetimes, the cells are empty.
     """
     placements = plan.placements
     rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
@@ -227,6 +227,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
+    """Return the columns of a table for some of the problem's rows, without offsets."""
     table = problem.buffers
     _ids_by_text(problem)
     counts = np.diff(table.first)
@@ -241,14 +242,15 @@ def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]
         "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
         "size": table.size[rows].tolist(),
     }
-    # Written only if a buffer has an alignment, as google/minimalloc does.
+    # Like google/minimalloc, write this column only if a buffer has an alignment.
     if (table.alignment != 1).any():
         columns["alignment"] = table.alignment[rows].tolist()
     return columns
 
 
 def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
-    # Readers end a row at a carriage return, but Python's writer does not quote it.
+    """Return columns as a CSV file with a heading."""
+    # Readers end a row at a carriage return, which Python's writer does not quote by itself, so everything is quoted.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL)

@@ -1,6 +1,6 @@
-"""Recognition of files that memplan does not read, where a problem, a plan or a model is expected.
+"""Recognition of files that memplan cannot read, given in place of a problem, a plan or a model.
 
-A file is identified by its first bytes, by the names in its archive, or by the suffix of its name.
+A file is recognised by its first bytes, by the names in its archive, or by the suffix of its name.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
 """The first bytes of files, each with the kind of file and a remedy."""
 _VERSIONED = rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"'
 _PORTABLE = rb"(?s)ML\xefR.StableHLO_v"
-"""The prefix of a StableHLO program inside the FlatBuffer that JAX writes."""
+"""The pattern of a StableHLO program within the FlatBuffer that JAX writes."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
     b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
     b"FT01": ("data of an ExecuTorch program (.ptd)", "give the program, the .pte"),
     b"CIRC": ("a model of Circle (ONE)", _OF_WHAT),
 }
-"""Identifiers of FlatBuffers, which follow the first offset."""
+"""FlatBuffer identifiers, which are the bytes 4 to 7 of a file, with the kind of file and a remedy."""
 _HLO_FLAGS = "--xla_dump_hlo_as_proto beside --xla_dump_to in XLA_FLAGS"
 _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     (
@@ -132,7 +132,7 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)", "YAML", _AS_JSON),
 )
-"""Patterns for the beginnings of texts, each with the kind of file and a remedy; compiled on first use."""
+"""Patterns for the first lines of texts, each with the kind of file and a remedy; compiled on first use."""
 _NAMES: Mapping[str, tuple[str, str]] = {
     ".mlmodel": ("a model of Core ML", _OF_WHAT),
     ".mlpackage": ("a model of Core ML", _OF_WHAT),
@@ -147,7 +147,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     ".pth": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
     ".pt": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
 }
-"""Suffixes of file names, for files whose bytes do not identify them, each with the kind of file and a remedy."""
+"""Suffixes of file names whose bytes do not identify the kind, each with that kind and a remedy."""
 _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript model, of Python code", _EXPORT),
     ("data.pkl", f"a checkpoint of PyTorch, which {_NO_OPERATIONS}", _EXPORT),
@@ -157,11 +157,11 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("saved_model.pb", "a SavedModel of TensorFlow, packed", _CONVERT),
     (".mlmodel", "a model of Core ML, packed", _OF_WHAT),
 )
-"""Suffixes of names inside ZIP archives, each with the kind of archive and a remedy."""
+"""Suffixes of names within ZIP archives, each with the kind of archive and a remedy."""
 
 
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
-    """Raise FormatError, with a remedy, for an empty file and for a file of a known kind that memplan does not read."""
+    """Raise FormatError, with a remedy, for an empty file or one of a known kind that memplan cannot read."""
     if not data.strip():
         raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
     kind = foreign_kind(data, name)
@@ -170,7 +170,7 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
-    """Raise FormatError, which lists the readable formats, for a file of unknown kind."""
+    """Raise FormatError, which lists the readable formats, for a file of an unknown kind."""
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
     raise FormatError(
@@ -180,7 +180,7 @@ def refuse_unknown(data: bytes) -> NoReturn:
 
 
 def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
-    """Return (kind, remedy) of a file that memplan does not read; None if its kind is unknown."""
+    """Return (kind, remedy) for a file that memplan cannot read; None if its kind is unknown."""
     for beginning, what, instead in _BEGINNINGS:
         if data.startswith(beginning):
             return what, instead
@@ -211,9 +211,9 @@ def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None
 
 
 def begins_with_description(data: bytes) -> bool:
-    """Return True if the bytes begin as two protocol-buffers messages, the first with a version.
+    """Return True if the bytes start with two Protocol Buffers messages, the first of which is a version.
 
-    SavedModel and Core ML begin so; in ONNX, a text follows the version.
+    SavedModel and Core ML files start so; in ONNX, a string follows the version.
     """
     if data[:1] != b"\x08" or data[2:3] != b"\x12":
         return False
@@ -222,9 +222,9 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True if the bytes begin with messages that begin with a name, as nodes of TensorFlow do.
+    """Return True if the bytes start with two messages that each begin with a name, like nodes of TensorFlow.
 
-    An HloProto has only one such message.
+    An HloProto starts with only one such message.
     """
     if data[:1] != b"\n":
         return False
@@ -234,12 +234,12 @@ def begins_with_nodes(data: bytes) -> bool:
 
 
 def _varint_end(data: bytes, at: int) -> int:
-    """Return the position after a protocol-buffers varint at position `at`; a varint has at most ten bytes."""
+    """Return the position after the Protocol Buffers varint at position `at`, which has at most ten bytes."""
     return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
 
 
 def _archive_kind(data: bytes) -> tuple[str, str]:
-    """Return (kind, remedy) of a ZIP archive, by the names in it."""
+    """Return (kind, remedy) for a ZIP archive, by the names of its members."""
     import zipfile
 
     try:

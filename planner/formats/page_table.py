@@ -1,8 +1,8 @@
-"""Tables in CSV that the page saves: a whole problem, and the placements of its plan.
+"""CSV tables that the page saves: a whole problem, together with the placements of its plan.
 
-Besides the columns of `minimalloc_csv` there are `gaps`, the times between a buffer's lifetimes (`4-6 8-9`, half-open),
-`alias_of`, `alias_offset`, and `rest`, the JSON of the row's other fields. The row without an id has the other fields
-of the problem. The columns `placed` and `pool` are the plan, not part of the problem.
+The columns are those of `minimalloc_csv` and `gaps` (the times between a buffer's lifetimes, as in `4-6 8-9`,
+half-open), `alias_of`, `alias_offset`, and `rest` (the row's other fields, as JSON). The row without an id has the
+problem's other fields. The columns `placed` and `pool` belong to the plan, not to the problem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 
 _TEXTS = ("id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest")
 NEW = {"gaps", "alias_of", "alias_offset", "rest", "placed"}
-"""The columns that only these tables have."""
+"""The columns that occur only in these tables."""
 LAYOUT = Layout({name: name for name in (*_TEXTS, "placed", "pool")}, ("id", "lower", "upper", "size"), _TEXTS, {})
 _INTEGER = r"-?[0-9]{1,30}"
 _GUARDED = r"'+[=+\-@\t\r]"
@@ -27,7 +27,7 @@ _GAP = r"(-?[0-9]{1,30})-(-?[0-9]{1,30})"
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem of a table; raises FormatError, or ProblemError with line and column of wrong cells."""
+    """Return the problem in a table; raises FormatError, or ProblemError with line and column of wrong cells."""
     sheet = read_sheet(data, LAYOUT, ProblemError)
     value: dict[str, Any] = {} if interval is None else {"interval": interval}
     rows = []
@@ -45,12 +45,12 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def remove_formula_guard(cell: str) -> str:
-    """Return a cell without the quote that the page puts before texts that spreadsheets would read as formulas."""
+    """Return a cell without the quote that the page puts before a text that spreadsheets would run as a formula."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
 def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a buffer, as in JSON, from its row."""
+    """Yield the fields of a buffer, named as in JSON, from its row."""
     yield "id", row["id"]
     yield from ((name, _integer_or_text(row[name])) for name in ("size", "alignment", "alias_offset") if name in row)
     if "alias_of" in row:
@@ -68,12 +68,12 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
 
 
 def _integer_or_text(cell: str) -> int | str:
-    """Return the integer in a cell; other text is returned unchanged, and validation of the problem refuses it."""
+    """Return a cell's integer, or its text if it has none, which the validation of the problem then refuses."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 
 def _other_fields(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
-    """Return the JSON object in the cell `rest` of row `k`; raises ProblemError for another value."""
+    """Return the JSON object in the cell `rest` of row `k`; raises ProblemError for any other value."""
     value = parse(cell.encode())
     if not isinstance(value, dict):
         raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {excerpt(value)}")

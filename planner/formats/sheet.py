@@ -1,4 +1,4 @@
-"""Reading of comma-separated tables: cells are checked column by column, and errors name the line and the column."""
+"""Reading of comma-separated tables: cells are checked by column, and errors name the line and column of a cell."""
 
 import csv
 import io
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 _ROWS_AT_ONCE = 256
-"""The rows that are read at once; few, as Python's garbage collector repeatedly scans all live lists."""
+"""The number of rows read at a time: few, because Python's garbage collector scans all live lists again and again."""
 _INTEGER = r" *[+-]?[0-9]+ *"
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
-# A number of 64 bits has fewer digits, and int() takes time quadratic in the digits.
+# int() takes time quadratic in the digits, so longer texts, which exceed 64 bits anyway, are refused unparsed.
 _LONGEST_INTEGER = 100
 _WHOLE = "bytes and time steps are whole numbers, as 4096"
 
@@ -44,9 +44,11 @@ Break = tuple[int, str, Sentence]
 class Layout(NamedTuple):
     """The columns that a table may have.
 
-    `fields` maps the name of a column to its field. The fields in `texts` are read as text; those in `numbers` as
-    integers, each with the value of an empty cell, or None if no cell may be empty. Where an empty cell means ABSENT,
-    no cell may contain that number.
+    fields: the field of each column name.
+    required, texts: the columns that must exist, and the fields that are read as text.
+    numbers: the fields that are read as integers, each with the value of an empty cell, or None if none may be empty.
+    If
+    that value is ABSENT, a cell must not contain the same number.
     """
 
     fields: Mapping[str, str]
@@ -57,7 +59,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The cells of a table by field, texts as lists and numbers as arrays; `headings` has the columns' names."""
+    """The cells of a table by field: texts as lists, numbers as arrays; `headings` has the columns' names by field."""
 
     data: bytes
     n_rows: int
@@ -67,16 +69,16 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line, counted from 1, on which each row ends; only errors need it, so that the file is read again."""
+        """The line, counted from 1, on which each row ends; only errors need it, so the file is read again for it."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
     def cell(self, row: int, field: str) -> str:
-        """Return the line and the column of a cell, as text for errors."""
+        """Return the line and column of a cell as text for an error."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
     def sentences(self, breaks: Sequence[Break]) -> tuple[Sentence, ...]:
-        """Return the sentences about wrong cells in the order of the file, at most as many as one error carries."""
+        """Return the sentences about wrong cells in file order, limited to the number that one error carries."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         lines = [prefix_sentence(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
@@ -84,8 +86,8 @@ class Sheet:
 
 
 def first_line(data: bytes) -> list[str]:
-    """Return the cells of the first line without surrounding spaces; empty if the data is no table."""
-    # Only 1,000 bytes, as a file of another kind may be one line of gigabytes.
+    """Return the cells of the first line without surrounding spaces; empty if the data is not a table."""
+    # Only the first 1,000 bytes are examined, because a file of another kind may be one line of gigabytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
         return [cell.strip() for cells in csv.reader([line[0].decode()]) for cell in cells] if line else []
@@ -94,7 +96,7 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Return the cells of a table; raises FormatError if it does not fit the layout, and `kind` for wrong cells."""
+    """Return the cells of a table; raises FormatError for a wrong layout, and the class `kind` for wrong cells."""
     chunks = _row_chunks(data)
     headings = _validated_headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}
@@ -120,13 +122,13 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
 
 
 def _nonblank_rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
-    """Return a CSV reader, which knows its current line, and an iterator over its rows that are not blank."""
+    """Return a CSV reader, which knows its current line, and an iterator over its non-blank rows."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
 def _row_chunks(data: bytes) -> Iterator[list[list[str]]]:
-    """Yield the first row by itself, then lists of rows; raises FormatError if a row is not as wide as the first."""
+    """Yield the first row alone, then lists of rows; raises FormatError if a row's width differs from the first's."""
     reader, rows = _nonblank_rows(data)
     try:
         first = list(islice(rows, 1))
@@ -143,10 +145,10 @@ def _row_chunks(data: bytes) -> Iterator[list[list[str]]]:
 
 
 def _ragged_row_sentence(data: bytes, width: int) -> str:
-    """Return the sentence about the first row whose number of cells differs from the heading's."""
+    """Return the error sentence for the first row that has more or fewer cells than the heading."""
     reader, rows = _nonblank_rows(data)
     return next(
-        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: "
+        f"line {reader.line_num}: must have {width} cells, like the first line, got {len(row)}: "
         f"{_cell_excerpt(','.join(row))}"
         for row in rows
         if len(row) != width
@@ -154,7 +156,7 @@ def _ragged_row_sentence(data: bytes, width: int) -> str:
 
 
 def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
-    """Return the file's column names by field, in the order of the file; raises FormatError for a wrong heading."""
+    """Return the file's column names by field, in file order; raises FormatError for a wrong heading."""
     columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:
@@ -162,7 +164,7 @@ def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str
             raise FormatError(_column_sentence(name, names, layout))
         field = layout.fields[name]
         if field in columns:
-            rule = f"first line, column {name!r}: must not be given beside {columns[field]!r}"
+            rule = f"first line, column {name!r}: must not be given together with {columns[field]!r}"
             raise FormatError(rule, way=ONE_OF_THEM)
         columns[field] = name
     missing = [name for name in layout.required if layout.fields[name] not in columns]
@@ -172,7 +174,7 @@ def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str
 
 
 def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
-    """Return the sentence about an unknown column, with the known columns and the most likely one."""
+    """Return the error sentence for an unknown column, with the known columns and the likeliest one."""
     where, required = f"first line, column {_cell_excerpt(name)}", ",".join(layout.required)
     if name.startswith("#"):
         return f"{where}: must name a column, as tables have no comments (leave them out): {required}"
@@ -193,9 +195,9 @@ def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
 
 
 def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, Sentence]]]:
-    """Return the integers of a column, and (row, sentence) for each wrong cell.
+    """Return the integers of a column, and a (row, sentence) pair for each wrong cell.
 
-    `empty` is the value of an empty cell, or None if no cell may be empty.
+    `empty` is the value of an empty cell; None if empty cells are wrong.
     """
     try:
         if not _NOT_IN_INTEGERS.search("".join(cells)):
@@ -204,7 +206,7 @@ def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, 
                 return values, []
     except (ValueError, OverflowError):
         pass
-    # Some cell is empty or wrong, so each is examined.
+    # A cell is empty or wrong, so each cell is examined by itself.
     values = np.zeros(len(cells), dtype=np.int64)
     wrong: list[tuple[int, Sentence]] = []
     for i, cell in enumerate(cells):

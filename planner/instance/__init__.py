@@ -1,1 +1,1 @@
-"""Instances: problems compiled to the columns of numbers that solvers read, and their canonical form."""
+"""Instances: problems compiled to the numeric columns that solvers read, and the canonical form of a problem."""

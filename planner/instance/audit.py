@@ -1,4 +1,4 @@
-"""The complete check of a plan: the verifier, and the hash of the problem, which the verifier alone does not check."""
+"""The complete check of a plan: by the verifier, and against the problem's hash, which the verifier ignores."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError if a plan places no buffer, or uses no pool, of the problem: it belongs to another problem."""
+    """Raise PlanError if a plan places none of the problem's buffers, or uses none of its pools: it is another's."""
     placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
         sizes = {name: pools[name].size if name in pools else None for name in used}
         options = (Option("capacity", f"{name}={'SIZE' if size is None else size}") for name, size in sizes.items())
-        rule = f"must be in a pool of the problem ({', '.join(problem.pool_index)}), got one in {', '.join(used)}"
+        rule = f"must use a pool of the problem ({', '.join(problem.pool_index)}), got {', '.join(used)}"
         advised = (part for each in options for part in (" ", each))
-        raise PlanError((f"plan: {rule}: give the option that it was made with,", *advised))
+        raise PlanError((f"plan: {rule}: give the option with which it was made,", *advised))
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
         difference = f"{excerpt(placed[0])}, where the problem has {excerpt(problem.buffers.ids[0])}"
         way = "give the problem that it was made of, or plan this one"
-        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {difference}; {way}")
+        raise PlanError(f"plan: must place buffers of this problem, got other buffers: {difference}; {way}")
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
-    """Return every violation of a plan; none for a valid plan.
+    """Return all violations of a plan; empty for a valid plan.
 
-    Placements must obey the problem's rules, and the plan's claims must be true: the hash of the problem, peak, used
-    bytes, gap, cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers that its
-    proof names imply it. Proofs by search or by engines are not repeated. At most 1,000 violations of each kind are
-    listed.
+    Placements must obey the problem's rules, and the plan's claims must be true: the problem's hash, peak, used bytes,
+    gap, cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers named in its proof
+    imply it. Proofs by search or by engines are not repeated. At most 1,000 violations of each kind are listed.
     """
     violations = verifier.verify(problem, plan)
     if plan.problem_hash is None or plan.problem_hash == (truth := problem_hash(problem)):

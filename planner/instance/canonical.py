@@ -1,9 +1,9 @@
-"""The hash of a problem's content, which does not depend on how it is written, and the canonical order of its buffers.
+"""The hash of a problem's content, independent of its notation, and the canonical order of its buffers.
 
-The hash ignores names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes.
-It depends on everything that affects the optimum, including the end of the address space where plans can reach it.
-Equal hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. The converse rarely fails:
-isomorphic problems with large or very regular graphs of explicit conflicts may get different hashes.
+The hash ignores names, the order of buffers, time stamps, hints, zero-size buffers, and a common divisor of all bytes.
+It depends on everything that affects the optimum, including the end of the address space if plans can reach it.
+Problems with equal hashes are isomorphic: the k-th buffers of their canonical orders correspond. The converse can fail
+for large or very regular graphs of explicit conflicts: isomorphic problems may then have different hashes.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
 _FEW = 1_000
-"""The most buffers for which default columns are cached, as larger ones would fill a server's memory."""
+"""The number of buffers up to which default columns are cached; larger ones would fill a server's memory."""
 _NO_ROWS = b"<i8(0, 2)"
-"""The encoding of a pool without reserved ranges."""
+"""The hashed encoding of a pool without reserved ranges."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
-"""The hashes of live instances, as both the lookup of a problem and its solution need the hash."""
+"""The hashes of live instances, because both the cache look-up and the solution of a problem need the hash."""
 _EXAMINED_AT_MOST = 2_000_000
-"""The most buffers and relations that are examined to distinguish buffers by their neighbours."""
+"""The maximum number of buffers and relations examined to distinguish buffers by their neighbours."""
 _SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
-"""The multipliers and shifts of splitmix64."""
+"""The multipliers and shifts of the hash function splitmix64."""
 _FAR = 2.0**60
-"""An eighth of the address space, in bytes; if best plans stay below, the address space's end is not hashed."""
+"""An eighth of the address space, in bytes; if best plans stay below it, the end of the address space is not hashed."""
 _WITHOUT_WORD = "pages"
-"""The only feature whose word is not hashed, as in version 1; no other has two columns for each pool."""
+"""The only feature whose name is not hashed, as in version 1; no other feature has two columns per pool."""
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
-    """Return `sha256:…` of everything in a problem that affects its best plans.
+    """Return `sha256:...` of everything in a problem that affects its best plans.
 
-    `instance` is the compiled problem and `order` its canonical order, if they are known already.
+    `instance`, the compiled problem, and `order`, its canonical order, are computed unless they are given.
     """
     compiled = compile_problem(problem) if instance is None else instance
     if compiled not in _HASHES:
@@ -64,13 +64,13 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encode(part: npt.NDArray[np.generic]) -> bytes:
-    """Return the bytes of an array that are hashed: its type, shape and data."""
+    """Return the hashed bytes of an array: its type, shape and data."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
 def canonical_order(instance: Instance) -> I64:
-    """Return the buffers of an instance in an order that depends on their content alone; (n,), ties by position."""
-    if instance.is_plain:  # requirements in the order of `numbers`
+    """Return an instance's buffers, (n,), in an order that depends only on their content; ties go by position."""
+    if instance.is_plain:  # same order of columns as in `numbers`
         both = _mixed_colours(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mixed_colours(both, np.stack((instance.pin, instance.end)))
         own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
@@ -91,7 +91,7 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the sum of the mixed values of its neighbours, or of the other members of its group."""
+    """Return, for each buffer, the sum of mixed values of its neighbours or of the other members of its group."""
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
@@ -101,11 +101,11 @@ def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
 
 
 def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
-    """Return colours, refined by those of neighbours until only interchangeable buffers have equal colours.
+    """Refine colours by those of neighbours until only interchangeable buffers have equal colours.
 
-    If other buffers still have equal colours, one of them gets a new colour and all are refined again. If the problem
-    is symmetric in these buffers, any choice gives the same result (colour refinement with individualization, as in
-    nauty).
+    If other buffers still have equal colours, one of them gets a new colour, and all are refined again. Where the
+    problem is symmetric in these buffers, any choice gives the same result (colour refinement with individualization,
+    as in nauty).
     """
     looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
     rounds = max(4, _EXAMINED_AT_MOST // (len(colour) + looks))
@@ -114,8 +114,9 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed_colours(colour, _neighbour_sums(tie, colour))
         n_colours = len(unique_values(colour))
-        # The round distinguished no more buffers. One of the ambiguous ones is marked, as otherwise the order of the
-        # file would decide.
+        # This round distinguished no further buffers. One ambiguous buffer gets a new colour; otherwise the order in
+        # the file
+        # would decide.
         if n_colours == kinds:
             chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
@@ -126,10 +127,10 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
 
 
 def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | None:
-    """Return a buffer with the colour of others, not all of which it is interchangeable with; None if there is none.
+    """Return a buffer that is not interchangeable with all buffers of its colour; None if there is none.
 
-    Buffers of one colour are interchangeable if their neighbours outside are the same, and inside are all others or
-    none.
+    Buffers of one colour are interchangeable if they have the same neighbours of other colours, and if each is a
+    neighbour of all others of its colour or of none.
     """
     name = _mixed_colours(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
@@ -138,8 +139,9 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # A member of a group has all others as neighbours, but not itself. With their own names added, interchangeable
-        # members have equal sums.
+        # A buffer is never its own neighbour, so members of a clique have different sums; adding each one's own name
+        # makes
+        # the sums of interchangeable members equal.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -164,7 +166,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
         yield values[order].astype("<i8", copy=False)
     if "intervals" in instance.features:
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
-    # Most instances have one lifetime for each buffer, so that no lists need to be gathered.
+    # Most instances have one lifetime per buffer, in which case positions need not be looked up in lists.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gather_rows(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):
@@ -175,7 +177,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content_arrays` for a plain instance; most depend only on the number of buffers."""
+    """Yield the bytes of `_content_arrays` for a plain instance; most of them depend only on the number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
@@ -187,26 +189,27 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
 
 @lru_cache(maxsize=64)
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return encodings of default columns for n buffers: header, zeros, ones, pins, and the conflicts."""
+    """Return encoded default columns for n buffers: the header, zeros, ones, pins, and the empty conflict lists."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
     none = _encode(zeros)
     return f"<i8{zeros.shape}".encode(), none, _encode(ones), _encode(-ones), none + _encode(zeros[:0])
 
 
 def _encoded_capacities(instance: Instance) -> list[int]:
-    """Return the capacity of each pool, in units, that is hashed; -1 if no best plan reaches the pool's end.
+    """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
-    A pool without a size ends with the address space, whose end no unit divides; it is hashed only where it may matter.
+    A pool without a size ends with the address space, which no unit divides, so that end is hashed only if it can
+    matter.
     """
     is_encoded = all(pool.is_limited for pool in instance.pools) or _reachable_offset(instance) * instance.unit >= _FAR
     return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
 
 
 def _reachable_offset(instance: Instance) -> float:
-    """Return an offset, in units, that some best plan does not exceed even if memory is unlimited.
+    """Return an offset, in units, that some best plan does not exceed even with unlimited memory.
 
-    In any plan, buffers above the last pin, barred and reserved range can move down, by a common multiple of all
-    alignments, pages and banks, into a stretch that is empty for twice that length.
+    Above the last pin and the last barred or reserved range, buffers of any plan can move down by a common multiple of
+    all alignments, pages and banks into an empty stretch of twice that length.
     """
     steps = distinct_values(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
@@ -216,7 +219,7 @@ def _reachable_offset(instance: Instance) -> float:
     spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # The sum of all sizes includes the pinned buffers.
+    # The sum of all sizes also covers pinned buffers.
     return (
         float(instance.size.sum(dtype=np.float64))
         + instance.fixed_end
@@ -226,7 +229,7 @@ def _reachable_offset(instance: Instance) -> float:
 
 
 def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the relations between buffers, each after the word of its feature, if there are any."""
+    """Yield the relations between buffers, each preceded by the name of its feature."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting(instance.features).items():
         values = getattr(instance, name)
@@ -259,16 +262,16 @@ def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
 
 
 def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the number of neighbours of each buffer, then the neighbours, both in canonical order."""
+    """Yield each buffer's number of neighbours, then all neighbours, both in canonical order."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
-    # Sorting one number for each pair, n * first + second, is much faster than sorting by two keys.
+    # Sorting single numbers, n * first + second, is much faster than sorting pairs by two keys.
     pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
     yield (np.sort(pairs) % len(order)).astype("<i8")
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the rows of the lists `first[i]:first[i + 1]`, in the given order of lists, and each list's length."""
+    """Return the entry positions of the lists `first[i]:first[i + 1]`, taken in the given order, and their lengths."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts
@@ -281,7 +284,7 @@ def _list_sums(values: U64, first: I64) -> U64:
 
 
 def _mixed_colours(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Return colours mixed with values, such that different values almost never give equal colours (splitmix64)."""
+    """Mix values into colours by splitmix64, so that different values almost never yield equal colours."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)
     mixed ^= mixed >> _SPLITMIX64[1]

@@ -1,7 +1,7 @@
-"""Declarations of the columns of an instance.
+"""Declarations of an instance's columns.
 
-The parts of an instance, units, the canonical form and symmetry are derived from these declarations, so that each of
-them handles a new column correctly.
+Sub-instances, units, the canonical form and symmetry are derived from these declarations, so that each of them handles
+a new column correctly.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ ALWAYS, NEVER = "always", "never"
 
 
 class Axis(Enum):
-    """The axis of a column's entries, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
+    """The axis of a column's entries, for an instance with `n` buffers, `m` lifetimes and `p` pools."""
 
     WHOLE = "one value for the instance"
     POOL = "p values, a tuple"
@@ -33,7 +33,7 @@ class Axis(Enum):
 
 
 class Holds(Enum):
-    """The kind of a column's values."""
+    """The kind of value in a column."""
 
     NUMBERS = "values of any other kind"
     BUFFERS = "positions of buffers, numbered again in a part"
@@ -41,7 +41,7 @@ class Holds(Enum):
 
 
 class Scale(Enum):
-    """The conversion of a column from bytes to units."""
+    """How a column is converted from bytes to units."""
 
     NONE = "not in bytes"
     EXACT = "bytes that the unit divides"
@@ -53,9 +53,9 @@ class Scale(Enum):
 class Column(NamedTuple):
     """The declaration of a column.
 
-    `counts` names the feature with which the column affects the best plans. `along` names another column: the START of
-    the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value of a buffer without requirements; in
-    GROUPS, such a buffer is a group by itself.
+    counts: the feature with which the column affects the best plans.
+    along: another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR.
+    free: the value for a buffer without requirements; in GROUPS, such a buffer is a group by itself.
     """
 
     axis: Axis
@@ -67,7 +67,7 @@ class Column(NamedTuple):
 
 
 def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
-    """Return a column for `n` buffers that restricts nothing; not for columns of lifetimes."""
+    """Return a column for `n` buffers that restricts nothing; columns of lifetimes have no such default."""
     if column.holds is Holds.GROUPS:
         return np.arange(n)
     if column.axis is Axis.PAIR:
@@ -80,12 +80,12 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 
 
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
-    """Return the largest unit, in bytes, of which all offsets of some best plan are multiples.
+    """Return the largest unit, in bytes, that divides all offsets of some best plan.
 
-    `more` are further numbers of bytes that the unit divides. If buffers are moved down as far as possible, offsets are
-    sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to alignments and to
-    borders of pages and banks. So a number that divides all of these, and divides each alignment or is a multiple of
-    it, divides the offsets.
+    `more` are further numbers of bytes that the unit must divide. If buffers are moved down as far as possible, offsets
+    are sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to alignments and
+    to borders of pages and banks. A number divides these offsets if it divides all summands, and divides each alignment
+    or is a multiple of it.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
     parts = [column_values for scale, column_values in counted if scale is Scale.EXACT]
@@ -94,28 +94,28 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
     ]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
     steps = [step for scale, step_values in counted if scale is Scale.STEP for step in distinct_values(step_values)]
-    # A step that neither divides the unit nor is a multiple of it would not be a whole number of units.
+    # Reduce the unit until each step divides it or is a multiple of it, so that steps are whole numbers of units.
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
 
 
 def distinct_values(values: I64) -> list[int]:
-    """Return the distinct values, ascending; fast if all are equal."""
+    """Return the distinct values in ascending order; fast if all values are equal."""
     if values.size and (least := int(values.min())) == int(values.max()):
         return [least]
     return sorted(set(values.ravel().tolist()))
 
 
 def scale_column(column: Column, values: Any, unit: int) -> Any:
-    """Return a column in units, read-only; `values` are in bytes, and are not copied if nothing changes."""
+    """Return a column in units as a read-only array; `values`, in bytes, are copied only if they change."""
     if column.scale is Scale.MOST:
         if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
             values = np.where(values == I64_MAX, I64_MAX, values // unit)
     elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
-            # An alignment that divides the unit restricts no offset in whole units.
+            # Every whole number of units satisfies an alignment that divides the unit.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

@@ -1,4 +1,4 @@
-"""Conversion of a problem to an instance, and of an assignment back to placements."""
+"""Conversion of a problem to an instance, and of a solver's assignment back to placements."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
 MOST_CELLS = 20_000_000
-"""The most buffers times pools, as some columns have a number for each pair of them."""
+"""The maximum product of buffers and pools, as some columns have an entry for each combination."""
 
 
 def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
-    """Return the instance of a problem, in O(m log m) time and linear memory for m lifetimes.
+    """Compile a problem to its instance, in O(m log m) time and linear memory for m lifetimes.
 
-    The unit also divides the offsets `exact`, in bytes, so that they can be converted to units. Raises ProblemError for
-    more than `MOST_CELLS` buffers times pools.
+    The unit also divides the offsets `exact`, given in bytes, so that they can be converted to units. Raises
+    ProblemError if the product of buffers and pools exceeds `MOST_CELLS`.
     """
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
@@ -51,7 +51,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "hint": table.hint[source],
         "traffic": _family_traffic(problem)[source],
         "allowed": places.allowed,
-        # Neutral in pools that a buffer may not use, so that such offsets do not make the unit smaller.
+        # Pools that a buffer may not use get neutral values, so that their offsets do not make the unit smaller.
         "alignment": np.where(places.allowed, places.alignment, 1),
         "lowest": np.where(places.allowed, places.lowest, 0),
         "highest": np.where(places.allowed, places.highest, I64_MAX),
@@ -83,7 +83,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 def _compiled_pools(
     problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], unit: int
 ) -> tuple[CompiledPool, ...]:
-    """Return the pools in units; `banks` has the width and the shift, in bytes, of each pool's banks."""
+    """Return the pools in units; `banks` has the width and shift of each pool's banks in bytes."""
     return tuple(
         CompiledPool(
             pool.name,
@@ -99,14 +99,14 @@ def _compiled_pools(
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
-    """Return the placements, in bytes and in the problem's order, of an assignment to an instance's buffers.
+    """Return the placements, in bytes and in the problem's order, for an assignment of an instance's buffers.
 
-    Aliases are placed inside their buffers; buffers of no bytes where they do not raise a peak, if possible.
+    Aliases are placed inside their buffers. Zero-size buffers are placed where they raise no peak, if possible.
     """
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
-    # Buffers of no bytes are in no instance (decision 004), but a plan places them as well.
+    # Zero-size buffers are in no instance (decision 004), but a plan must place them as well.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
         ends = np.array(used_ends(instance, pool, offset)) * instance.unit
@@ -121,15 +121,16 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 
 
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
-    """Return pools and offsets for buffers of no bytes: in the first pool whose peak does not rise, or else the lowest.
+    """Place zero-size buffers in the first pool whose peak does not rise, or else as low as possible; return the
+    places.
 
-    A colocation group gets the pool of its other buffers (`home`; ABSENT if none is placed), or the pool in which its
-    highest end is lowest.
+    A colocation group gets the pool of its other buffers (`home`; ABSENT if none is placed), or else the pool in which
+    its highest end is lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # A colocation group gets the pool of its members that have bytes.
+    # If other members of a colocation group have bytes, their pool is the only choice.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
@@ -139,13 +140,13 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
 
 
 def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
-    """Return the columns `page` and `page_shift` in bytes; 0 where no page rule applies or the pool is not allowed."""
+    """Return the columns `page` and `page_shift` in bytes; 0 without a page rule or in a pool that is not allowed."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
 
 def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
-    """Return the columns `barred` and `barred_ranges` in units, with the ranges numbered in ascending order."""
+    """Return the columns `barred` and `barred_ranges` in units, with the sets of ranges in ascending order."""
     scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
     numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
@@ -156,7 +157,7 @@ def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[st
 
 
 def _family_traffic(problem: Problem) -> I64:
-    """Return the traffic of each buffer with its aliases, in bytes, at most 2^63 - 1; buffers of no bytes count 0."""
+    """Return each buffer's traffic including its aliases, in bytes, at most 2^63 - 1; zero-size buffers count 0."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
     for i, (root, _) in problem.roots.items() if table.aliases else ():
@@ -165,9 +166,9 @@ def _family_traffic(problem: Problem) -> I64:
 
 
 def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
-    """Return the lifetimes of the kept buffers as columns (buffer, start, end), sorted and merged where they touch.
+    """Return the kept buffers' lifetimes as columns (buffer, start, end), sorted, with touching ones merged.
 
-    `home` is the position of the kept buffer that each buffer is part of, and `n` the number of kept buffers.
+    `home` is, for each buffer, the position of the kept buffer that contains it; `n` is the number of kept buffers.
     """
     counts = np.diff(table.first)
     if n == len(home) == len(table.start) and (counts == 1).all():
@@ -190,20 +191,21 @@ def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, 
 
 
 def _live_set_columns(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
-    """Return (first lifetime of each buffer, first live set of each lifetime, live set after its last, times).
+    """Return (first lifetime of each buffer, first live set of each lifetime, end live set of each, times of live
+    sets).
 
-    The lifetimes of the `n` buffers are sorted by buffer. The arrays have the lengths n + 1, m, m and the number of
-    sets.
+    The lifetimes of the `n` buffers must be sorted by buffer. The arrays have n + 1, m, m, and as many entries as there
+    are live sets.
     """
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, *live_sets(start, end)
 
 
 def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
-    """Return the maximal live sets of lifetimes: each lifetime's first, each one's end, and a time in each set.
+    """Return each lifetime's first and end live set (half-open), and a time within each maximal live set.
 
-    The end is the number of the set after the lifetime's last. In the order of time, ends first, a live set is a run of
-    starts followed by an end. So the live set of a start is the number of sets that are complete before it.
+    With events sorted by time, ends before starts, a live set is a run of starts followed by an end. A start belongs to
+    the live set whose number is the count of live sets completed before it.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")

@@ -1,6 +1,6 @@
-"""The parts of an instance that best plans depend on: requirements on each buffer, and relations between buffers.
+"""The parts of an instance that best plans depend on: requirements of each buffer, and relations between buffers.
 
-They are the declared columns that count for the instance's features, in the order of their declarations.
+They are the declared columns that matter for the instance's features, in the order of their declarations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ U64 = npt.NDArray[np.uint64]
 
 
 def traffic_unit(instance: Instance) -> int:
-    """Return the greatest common divisor of all traffic, by which costs can be divided without changing the best plans.
+    """Return the greatest common divisor of all traffic; dividing costs by it leaves the best plans unchanged.
 
-    If pairs have prices, it is 1, as prices are not divided.
+    If pairs of buffers have prices, which are not divided, the result is 1.
     """
     return 1 if len(instance.priced_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 
@@ -34,27 +34,27 @@ def counting(features: frozenset[str]) -> Mapping[str, Column]:
 
 @cache
 def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
-    """Return the names of the number columns that count, in groups of consecutive columns on one axis."""
+    """Return the names of the numeric columns that affect best plans, grouped in runs of columns with one axis."""
     names = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
     runs = groupby(names, key=lambda entry: entry[0])
     return [(axis, [name for _, name in run if name != "allowed"]) for axis, run in runs]
 
 
 def numbers(instance: Instance) -> Iterator[I64]:
-    """Yield the requirements on single buffers, without lifetimes, as arrays of n entries; pool after pool."""
+    """Yield the requirements of single buffers, except lifetimes, as arrays of n entries, one pool after another."""
     for axis, names in _number_columns_by_axis(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # In a pool that a buffer may not use, the requirements are 0, which differs from each alignment.
+            # In a pool that a buffer may not use, its requirements count as 0, which no alignment equals.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
 
 class Neighbours(NamedTuple):
-    """Symmetric lists of neighbours: list i is neighbour[first[i]:first[i + 1]]; each entry may have a weight."""
+    """Symmetric neighbour lists: list i is neighbour[first[i]:first[i + 1]], whose entries may have weights."""
 
     first: I64
     neighbour: I64
@@ -67,18 +67,18 @@ class Neighbours(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Groups of buffers; `name[i]` is the position of the member that names the group of buffer i."""
+    """Groups of buffers; `name[i]` is the position of the member that represents buffer i's group."""
 
     name: I64
 
     @property
     def has_others(self) -> Bool:
-        """True for each buffer whose group has another member, (n,)."""
+        """True for each buffer that shares its group with another one, (n,)."""
         return np.bincount(self.name, minlength=len(self.name))[self.name] > 1
 
 
 def relations(instance: Instance) -> list[Neighbours | Groups]:
-    """Return the relations between buffers, apart from lifetimes: first lists and pairs, then groups."""
+    """Return the relations between buffers, except lifetimes: first lists and pairs, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
     for name, column in counting(instance.features).items():
@@ -93,13 +93,14 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
 
 
 def weights(instance: Instance, pairs: str) -> F64 | I64:
-    """Return the numbers that belong to the rows of the column `pairs`."""
+    """Return the weights that belong to the rows of the pair column `pairs`."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
     weights_column: F64 | I64 = getattr(instance, next(beside))
     return weights_column
 
 
 def _symmetric_neighbours(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
+    """Return weighted pairs as neighbour lists in which each pair occurs in both directions."""
     rows = np.concatenate((pairs, pairs[:, ::-1]))
     order = np.lexsort(rows.T[::-1])
     first = np.searchsorted(rows[order, 0], np.arange(n + 1))

@@ -1,7 +1,7 @@
-"""The instance of a problem: int64 columns and live sets, which are all that solvers read.
+"""The instance of a problem: int64 columns and live sets, the only input of solvers.
 
-`memplan.planner.instance.compile` makes it. Aliases become parts of the buffers that contain them, and buffers of no
-bytes are left out. Bytes are counted in units, the largest number of bytes that divides all relevant ones, so that
+`memplan.planner.instance.compile` creates it. Aliases are merged into the buffers that contain them, and zero-size
+buffers are left out. Bytes are counted in units: the largest number of bytes that divides all relevant ones, so that
 searches work with small numbers.
 """
 
@@ -21,8 +21,8 @@ from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
 FEW = 7
-"""The most buffers for which plans are enumerated, so that the plan with the lowest peak is found among equally cheap
-ones.
+"""The number of buffers up to which solvers enumerate plans, so that the lowest peak among equally cheap plans is
+found.
 """
 
 
@@ -43,13 +43,13 @@ class CompiledPool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedPairs:
-    """Pairs of buffers with a price that a plan pays if both share bytes, or a bank, of one pool.
+    """Pairs of buffers with a price that a plan pays if both use common bytes, or a common bank, of one pool.
 
-    rows: (k, 2), the buffers of each pair, the lower position first.
+    rows: (k, 2), the positions of each pair's buffers, the lower one first.
 
     price: (k,), the price of each pair.
 
-    by_bank: (k,), True if a common bank costs the price, False if common bytes do.
+    by_bank: (k,), True if a common bank incurs the price, False if common bytes do.
     """
 
     rows: I64
@@ -62,46 +62,44 @@ class PricedPairs:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem for solvers: `n` buffers, `m` lifetimes, `p` pools; everything in bytes is counted in `unit`s.
+    """A problem in the form for solvers: `n` buffers, `m` lifetimes, `p` pools; all sizes and offsets count `unit`s.
 
-    Time is cut into live sets, the maximal sets of buffers alive together, numbered in time order. Lifetime `k` of
-    buffer `i`, for `k` in `first[i]:first[i + 1]`, spans the live sets `start[k]:end[k]`, half-open. Buffers conflict
-    where they share a live set, and where the (symmetric) lists `conflict[conflict_first[i]:conflict_first[i + 1]]`
-    say so.
+    Time is divided into live sets, the maximal sets of simultaneously live buffers, numbered in time order. Lifetime
+    `k` of buffer `i`, for `k` in `first[i]:first[i + 1]`, spans the live sets `start[k]:end[k]`, half-open. Buffers
+    conflict if they share a live set, or if one is in the other's (symmetric) list
+    `conflict[conflict_first[i]:conflict_first[i + 1]]`.
 
-    Buffer `i` may lie in pool `q` only where `allowed[q, i]`, at offsets lowest[q, i] + k * alignment[q, i], k >= 0, up
-    to highest[q, i], which is I64_MAX where only the pool ends them (elsewhere these are 0, 1 and I64_MAX). Where
-    page[q, i] is not 0, its bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i]. The
-    ranges barred_ranges[barred[q, i]], (k, 2), half-open, ascending and disjoint, hold none of its offsets; ABSENT says
-    that there are none.
-    `pin[i]` is the one offset that a pin leaves it, which then is its lowest and highest, or ABSENT. `source[i]` is its
-    position in the problem; `traffic[i]` is in bytes, with that of its aliases.
+    Buffer `i` may use pool `q` only if `allowed[q, i]`, at offsets lowest[q, i] + k * alignment[q, i], k >= 0, up to
+    highest[q, i], which is I64_MAX if only the pool's capacity limits them (in other pools these are 0, 1 and I64_MAX).
+    If page[q, i] is not 0, the buffer lies in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i].
+    Its offset must be outside the half-open ranges barred_ranges[barred[q, i]], (k, 2), ascending and disjoint; ABSENT
+    means that there are none. `pin[i]` is the only offset that a pin allows, then equal to its lowest and highest; or
+    ABSENT. `source[i]` is its position in the problem. `traffic[i]` is in bytes, including its aliases.
 
-    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
-    is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `lowest`, `highest`
-    and `pin` of each member hold what all of them require together; pages, capacities, barred and reserved ranges hold
-    for each one.
+    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i], the lowest of its group, in the same pool. The
+    anchor of a buffer outside all groups is the buffer itself. Members of a group never conflict with each other.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` of each member combine the requirements of all members; pages,
+    capacities, barred and reserved ranges apply to each member separately.
 
-    Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
-    in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
-    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], and each of `reuse_pairs`, never alive together, that
-    shares bytes costs reuse_price[k]; both only where costs are minimised (`priced` has all of them). Where both of
-    clear_pairs[k], i < j, lie in one pool, at least clearance[k] lies between them, whatever their lifetimes; they are
-    in no common rigid group. colocation[i]
-    is the first of the buffers that must lie in one pool with `i`, rigid groups included; offset_group[i] the first of
-    those of other pools that have its offset, and `has_equal_use` says that pools count as used as far as any of them,
-    both of which are planned as one pool, and no solver honours. `live_set_time` is a time, as
-    the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
-    that fit nowhere even alone.
+    Buffers in the (symmetric) lists `share` are alive together, but may have the same offset. Buffers in the lists
+    `bank_with` must not touch a common bank, whatever their lifetimes. If costs are minimised, row (i, j) of
+    `soft_pairs`, i < j, costs soft_weight[k] if both touch a common bank, and a row of `reuse_pairs`, never alive
+    together, costs reuse_price[k] if both use common bytes; `priced_pairs` has all of these. If both buffers of
+    clear_pairs[k], i < j, which are never in one rigid group, use one pool, at least clearance[k] lies between them,
+    whatever their lifetimes. colocation[i] is the first of the buffers that must be in one pool with `i`, including its
+    rigid group. offset_group[i] is the first of the buffers that must have i's offset in other pools. `has_equal_use`
+    says that all pools count as used up to the same end; neither of these two is supported by a solver, as such
+    problems are planned as one pool. `live_set_time` is a time of the problem at which a whole live set is alive.
+    `unplaceable` are the positions, in the problem, of buffers that fit into no pool even alone.
 
-    Each field's annotation declares its column; the columns that count are hashed in this order.
+    Each field's annotation declares its column; the columns that affect best plans are hashed in this order.
     """
 
     unit: Annotated[int, Column(Axis.WHOLE)]
     objective: Annotated[Objective, Column(Axis.WHOLE, ALWAYS)]
     pools: Annotated[tuple[CompiledPool, ...], Column(Axis.POOL, ALWAYS)]
     source: Annotated[I64, Column(Axis.BUFFER, free=ABSENT)]
-    size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]  # all values are positive
+    size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]  # all sizes are positive
     pin: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.OPTIONAL, free=ABSENT)]
     hint: Annotated[I64, Column(Axis.BUFFER, NEVER, Scale.OPTIONAL, free=ABSENT)]
     traffic: Annotated[I64, Column(Axis.BUFFER, "cost")]
@@ -145,7 +143,7 @@ class Instance:
         return len(self.live_set_time)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return a copy of the fields for pickling, as another thread may cache a property meanwhile."""
+        """Return a copy of the fields for pickling; another thread may cache a property at the same time."""
         return dict(vars(self))
 
     @cached_property
@@ -156,14 +154,14 @@ class Instance:
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has exactly one lifetime; then buffers and lifetimes have the same positions."""
+        """True if each buffer has exactly one lifetime, so that buffers and lifetimes have the same positions."""
         return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
     def is_ranged(self) -> Bool:
         """True for each buffer that a rule keeps away from the bottom or the top of a pool, (n,).
 
-        Pinned buffers do not count, and of a rigid group only the anchor does.
+        It is False for pinned buffers, and for all members of a rigid group but the anchor.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
         is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
@@ -171,7 +169,7 @@ class Instance:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The features that a solver must support for this instance: words of PLAIN and of CONSTRAINTS."""
+        """The features that a solver must support for this instance: keys of PLAIN and CONSTRAINTS."""
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
 
     @cached_property
@@ -183,19 +181,20 @@ class Instance:
 
     @property
     def is_cost_alone(self) -> bool:
-        """True if only costs are compared, not peaks, as when sharing bytes has a price in more than a few buffers."""
+        """True if only costs are compared, not peaks: sharing bytes has a price, and there are too many buffers."""
         return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
 
     @cached_property
     def is_plain(self) -> bool:
-        """True if there are one pool, one lifetime for each buffer, and no rules but capacity and alignment."""
+        """True for one pool, one lifetime per buffer, and no rules except capacity and alignment."""
         if len(self) == 0 or self.unplaceable or not self.features <= {"capacity", "alignment"}:
             return False
         return self.has_one_lifetime_each and not self.lowest.any()
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """True if int64 is safe: no sum of sizes and waste above a lowest offset or reserved range can exceed 2^62.
+        """True if int64 cannot overflow: sizes and waste, added to any lowest offset or reserved range, stay below
+        2^61.
 
         Waste is the number of units that alignments, pages, banks, clearances and distances in rigid groups may leave
         free.
@@ -210,17 +209,17 @@ class Instance:
 
     @cached_property
     def fixed_end(self) -> int:
-        """The offset, in units, above which no pin, lowest offset, barred or reserved range has an effect."""
+        """The offset, in units, above which no pin, lowest offset, and no barred or reserved range has an effect."""
         ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
         return max(int(rows.max(initial=0)) for rows in ranges)
 
     def barred_to(self, i: int, q: int) -> list[tuple[int, int]]:
-        """Return the ranges in which buffer `i` may not have its offset in pool `q`."""
+        """Return the ranges that must not contain the offset of buffer `i` in pool `q`."""
         number = self.barred[q, i]
         return [] if number == ABSENT else [(low, high) for low, high in self.barred_ranges[number].tolist()]
 
     def barred_in(self, q: int) -> tuple[I64, I64]:
-        """Return (first, ranges): buffer `i` may not have its offset in pool `q` in ranges[first[i]:first[i + 1]]."""
+        """Return (first, ranges): ranges[first[i]:first[i + 1]] must not contain buffer i's offset in pool `q`."""
         counts = np.zeros(len(self), dtype=np.int64)
         rows = [np.zeros((0, 2), dtype=np.int64)]
         for i in np.flatnonzero(self.barred[q] != ABSENT).tolist():
@@ -234,23 +233,22 @@ class Instance:
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def members(self, live_set: int) -> I64:
-        """Return the buffers of a live set, ascending."""
+        """Return the buffers of a live set, in ascending order."""
         alive = (self.start <= live_set) & (live_set < self.end)
         return self.lifetime_buffer[alive]
 
     def load(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of its buffers' sizes in units, or of their weights.
+        """Return, for each live set, the sum of its buffers' sizes in units, or of the weights given for buffers.
 
-        The sums are int64 if that is safe, or else Python integers in an object array.
+        The sums are int64 if that cannot overflow, else Python integers in an object array.
         """
         values = np.asarray(self.size if weight is None else weight)
         return self.sums(self.start, self.end, values[self.lifetime_buffer])
 
     def sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of the weights (k,) of the half-open ranges `start` to `end` that contain
-        it.
+        """Return, for each live set, the sum of weights (k,) over the half-open ranges that contain it.
 
-        The type is that of `load`.
+        The ranges are `start[r]` to `end[r]`; the result has the type that `load` returns.
         """
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
         change = np.zeros(len(self.live_set_time) + 1, dtype=kind)
@@ -284,7 +282,7 @@ PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
     "cost": lambda instance: counts_cost(instance.objective),
 }
-"""The features that most solvers support, each with the function that detects it."""
+"""The features that most solvers support, each with a predicate that detects it in an instance."""
 
 CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "relative": lambda instance: bool((instance.anchor != np.arange(len(instance))).any()),
@@ -301,6 +299,6 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),
 }
-"""The features of constraint kinds, each with its test; a solver supports the ones in its registry row."""
+"""The features of constraint kinds, each with its predicate; a solver's registry row lists those it supports."""
 ON_OFFSETS = CONSTRAINTS.keys() - {"together"}
-"""The constraint features that restrict offsets or give them a cost; the others concern only pools."""
+"""The constraint features that restrict offsets or price them; all others concern only the choice of pools."""

@@ -1,8 +1,8 @@
 """Legal pools and offsets of single buffers with their aliases, from all pins, alignments and constraint kinds.
 
-In each pool a buffer may have the offsets from `lowest` to `highest` in steps of its alignment, except for those in its
-barred ranges, and those where it would cross a page border or meet a reserved range. Searches, bounds and proofs read
-these columns, not the fields of a problem.
+In each pool, a buffer may have the offsets from `lowest` to `highest` in steps of its alignment, except those in its
+barred ranges, and those at which it would cross a page border or overlap a reserved range. Searches, bounds and proofs
+read these columns instead of the problem's fields.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
 def families(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the buffer that contains it; its own position if it is no alias."""
+    """Return, for each buffer, the position of the buffer that contains it, or its own position if no alias."""
     family = np.arange(len(problem.buffers))
     for i, (root, _) in problem.roots.items() if problem.buffers.aliases else ():
         family[i] = root
@@ -29,17 +29,17 @@ def families(problem: Problem) -> I64:
 
 
 Ranges = tuple[tuple[int, int], ...]
-"""Half-open ranges, ascending, disjoint and not touching."""
+"""Half-open ranges, ascending, disjoint and not adjacent."""
 EVERYWHERE: Ranges = OffsetRule().intervals
 
 
 class LegalPlaces(NamedTuple):
     """The pools and offsets, in bytes, that each buffer of a problem may have; aliases count with their buffers.
 
-    `allowed`, `alignment`, `lowest`, `highest` and `pin` have the same meaning as in an instance, all but `pin` with
-    the shape (pools, buffers). So has `page`, whose borders a buffer must not cross, or 0. barred[q, i] is the number,
-    in `barred_ranges`, of the ranges in which the buffer's offset must not be, or ABSENT. `colocation` is the first of
-    the buffers that must be in one pool with each.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` mean the same as in an instance; all but `pin` have the shape
+    (pools, buffers). So does `page`, the size of pages whose borders a buffer must not cross, or 0. barred[q, i] is the
+    index in `barred_ranges` of the ranges that must not contain the buffer's offset, or ABSENT. `colocation` is, for
+    each buffer, the first of the buffers that must be in one pool with it.
     """
 
     allowed: Bool
@@ -54,18 +54,18 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def restrict(self, kept: I64) -> Self:
-        """Return the places of the `kept` buffers (ascending); groups are still named by positions in the problem."""
-        # Unlike an index, `take` makes contiguous rows, which kernels need.
+        """Return the rows of the `kept` buffers (ascending); groups are still named by positions in the problem."""
+        # `take` makes rows contiguous, as kernels require; indexing would not.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:
-    """Return the legal pools and offsets of each buffer if no other buffer were placed."""
+    """Return the legal pools and offsets of each buffer, regardless of all other buffers."""
     table, pools = problem.buffers, problem.pools
     bound = _bound_buffers(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Usually no rule restricts ranges. Then they are computed once, for all pools.
+    # Usually no rule restricts ranges, and the limits are computed only once, for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
     ends = [_offset_limits(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
@@ -98,15 +98,15 @@ def legal_places(problem: Problem) -> LegalPlaces:
                     barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
             allowed[q] &= ~_meets_ranges(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
-        # The size is subtracted from the limit, as lowest + size may overflow int64.
+        # The size is subtracted from the limit, because lowest + size may overflow int64.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
         for i in np.flatnonzero(page[q]).tolist():
-            # A buffer with a single offset cannot move to the next page.
+            # A buffer with only one possible offset cannot move to the next page.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
             allowed[q, i] &= _fits_pages(
                 int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step
             )
-        if is_joined:  # a group may use a pool only if all its members may
+        if is_joined:  # a group may use a pool only if every member may
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
@@ -116,10 +116,10 @@ def legal_places(problem: Problem) -> LegalPlaces:
 
 
 def _bound_buffers(problem: Problem) -> Mapping[int, tuple[int, int]]:
-    """Return, for each alias and each member of a rigid group, (leading buffer, distance above it in bytes).
+    """Return (leading buffer, distance above it in bytes) for each alias and each member of a rigid group.
 
-    An alias is bound to the leading buffer of the buffer that contains it; the members of a rigid group, including the
-    lowest one, to the lowest one.
+    The leader of a rigid group is its lowest member, also for that member itself. An alias has the leader of the buffer
+    that contains it.
     """
     bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid_leads)
     for i, (root, distance) in problem.roots.items():
@@ -131,9 +131,9 @@ def _bound_buffers(problem: Problem) -> Mapping[int, tuple[int, int]]:
 def _offset_limits(
     problem: Problem, bound: Mapping[int, tuple[int, int]], ranged: Sequence[tuple[int, Ranges]]
 ) -> tuple[I64, I64]:
-    """Return the least and the greatest offset that pins and intervals allow each buffer with its aliases.
+    """Return the least and greatest offset that pins and intervals allow each buffer together with its aliases.
 
-    If no offset is allowed, the least exceeds the greatest; I64_MAX as the greatest means no limit.
+    The least exceeds the greatest if no offset is allowed; I64_MAX as the greatest means that there is no limit.
     """
     pin = problem.buffers.offset
     least, most = np.maximum(pin, 0), np.where(pin >= 0, pin, I64_MAX)
@@ -151,7 +151,7 @@ def _offset_limits(
 
 
 def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
-    """Return, by buffer, the gaps between the intervals that rules allow the buffer and its aliases."""
+    """Return, by buffer, the gaps between the offset intervals that rules allow for the buffer and its aliases."""
     barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
@@ -161,7 +161,7 @@ def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> di
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the fewest half-open ranges that cover the same integers, ascending, without empty ones."""
+    """Return the fewest half-open ranges that cover the same integers, in ascending order and none of them empty."""
     rows: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if rows and low <= rows[-1][1]:
@@ -172,7 +172,7 @@ def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _first_outside(ranges: Ranges, at: int, step: int) -> int:
-    """Return the first offset at + k * step, k >= 0, outside of all ranges; at most I64_MAX."""
+    """Return the first offset at + k * step, k >= 0, that lies outside all ranges; at most I64_MAX."""
     for low, high in ranges:
         if low <= at < high:
             at = high + (at - high) % step
@@ -180,7 +180,7 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for each buffer that is pinned itself, or by a buffer that is bound to it."""
+    """Return True for each buffer that is pinned itself, or through a buffer with which it has the same leader."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -190,9 +190,9 @@ def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool
 
 
 def _grid_span(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
-    """Return the first and the last of the offsets start + k * step, k >= 0, between `least` and `most`.
+    """Return the first and last offset of the form start + k * step, k >= 0, between `least` and `most`.
 
-    If there is none, the first exceeds the last; it is I64_MAX if it does not fit int64.
+    If there is none, the first exceeds the last; the first is I64_MAX if it would overflow int64.
     """
     waste = (start - least) % step
     first = np.where(least <= start, start, np.where(waste > I64_MAX - least, I64_MAX, least + waste))
@@ -200,25 +200,25 @@ def _grid_span(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
 
 
 def reserved_ranges(pool: Pool) -> I64:
-    """Return a pool's reserved ranges as disjoint ascending (start, end) rows, in bytes."""
+    """Return a pool's reserved ranges as disjoint ascending rows (start, end), in bytes."""
     rows = merge_ranges((offset, offset + size) for offset, size in pool.reserved)
     limit = last_end(pool)
     return np.array([(low, min(high, limit)) for low, high in rows if low < limit], dtype=np.int64).reshape(-1, 2)
 
 
 def last_end(pool: Pool) -> int:
-    """Return the largest end offset, in bytes, that a buffer in the pool can have; it fits int64."""
+    """Return the largest end offset, in bytes, that a buffer in the pool can have; it fits into int64."""
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
 def _fits_pages(size: int, page: int, address: int, step: int | None) -> bool:
-    """Return True if a buffer at some address `address` + k * `step` crosses no page border; with None, only k = 0."""
+    """Return True if a buffer crosses no page border at some `address` + k * `step`; for step None, at k = 0."""
     least = address % (page if step is None else gcd(step, page))
     return least + size <= page
 
 
 def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for each buffer that may use a pool by its name, as may all buffers bound to it."""
+    """Return True for each buffer that may use a pool, as far as pool names decide, with all buffers of its leader."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -234,9 +234,9 @@ def _congruences(
 ) -> tuple[I64, I64]:
     """Return (alignment, residue), each (buffers,): the offsets that alignments and remainders allow in a pool.
 
-    The address base + o of a buffer at offset o must be a multiple of both its own and the pool's alignment, and o must
-    have the buffer's required remainder. Buffers that are bound to another one add such conditions to it (Chinese
-    remainder theorem).
+    The address base + o of a buffer at offset o must be a multiple of the buffer's and the pool's alignments, and o
+    must have the buffer's required remainder. A buffer's leader inherits these conditions, combined by the Chinese
+    remainder theorem.
     """
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)
@@ -246,7 +246,7 @@ def _congruences(
     conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
     for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
-        if step > 1:  # an alignment of 1 is no condition
+        if step > 1:  # an alignment of 1 restricts nothing
             joint[lead] = _combined_congruence(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _int64_congruence(rule)
@@ -256,25 +256,25 @@ def _congruences(
 
 
 def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
-    """Return True for each buffer of some bytes, pinned at `pin`, that overlaps a disjoint ascending range."""
-    # Only the lowest of the ranges that end above the pin can be the first to overlap.
+    """Return True for each non-empty buffer, pinned at `pin`, that overlaps one of the disjoint ascending ranges."""
+    # The first range that ends above the pin is the only candidate: if it does not overlap, no later one does.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)
     return (pin >= 0) & (size > 0) & (first < len(ranges)) & (lows[first] - size < pin)
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r): offset o satisfies the alignment `value` and the pool's exactly if o = r mod m."""
+    """Return (m, r): offset o satisfies the alignment `value` and the pool's alignment if and only if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
 
 def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (m, r) such that o = r mod m exactly if both congruences hold; None if no offset satisfies both."""
+    """Return (m, r) such that o = r mod m if and only if both congruences hold; None if they contradict each other."""
     if first is None:
         return None
     (a, r), (b, s) = first, second
-    if a > I64_MAX:  # at most the offset r is possible; m need not grow
+    if a > I64_MAX:  # only offset r can fit in int64, so m need not grow
         return first if (r - s) % b == 0 else None
     shared = gcd(a, b)
     if (s - r) % shared:
@@ -284,6 +284,6 @@ def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int])
 
 
 def _int64_congruence(rule: tuple[int, int] | None) -> tuple[int, int]:
-    """Return a congruence in int64, for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset satisfies it."""
+    """Return a congruence in int64 for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset satisfies it."""
     step, start = rule or (1, I64_MAX)
     return min(step, I64_MAX), min(start, I64_MAX)

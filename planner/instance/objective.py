@@ -1,4 +1,4 @@
-"""The score of an assignment: a tuple that solvers minimise, depending on the problem's objective."""
+"""The score of an assignment: a tuple that solvers minimise, whose entries depend on the problem's objective."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 
 Score = tuple[float, ...]
-"""Smaller is better, compared entry by entry. For `peak` and `fit`: the used units (int) of each pool, from the last
-pool to the first. For `cost`: the total cost (bytes x cost, and prices of pairs that meet), then the used units as for
-`peak`."""
+"""Scores are compared entry by entry; smaller is better. For `peak` and `fit`, the entries are the used units (int) of
+each
+pool, from the last pool to the first. For `cost`, the total cost (bytes x cost, and prices of pairs that meet) precedes
+them."""
 
 
 def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
-    """Return the largest end offset in each pool, in units; 0 for a pool without buffers."""
+    """Return the largest end offset in each pool, in units; 0 for an empty pool."""
     ends = offset + instance.size
     if len(instance.pools) == 1:
         return [int(ends.max(initial=0))]
@@ -28,15 +29,15 @@ def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
 
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:
-    """Return the score of an assignment: pool `pool[i]` and offset `offset[i]` (in units) for each buffer."""
+    """Return the score of an assignment: each buffer has a pool `pool[i]` and an offset `offset[i]` in units."""
     peaks = tuple(reversed(used_ends(instance, pool, offset)))
     return (total_cost(instance, pool, offset), *peaks) if instance.objective == "cost" else peaks
 
 
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
-    """Return the cost of an assignment, rounded down once.
+    """Return the cost of an assignment, computed exactly and rounded down once.
 
-    It is the sum of traffic (bytes) times the cost of its pool, plus the prices of the pairs that meet.
+    It is the sum over all buffers of traffic (bytes) times the pool's cost, plus the prices of the pairs that meet.
     """
     weights = instance.priced_pairs.price[cost_mask(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
@@ -51,7 +52,7 @@ def cost_of(priced: Iterable[tuple[int, float]]) -> float:
 
 
 def rounded_down(exact: Fraction) -> float:
-    """Return the largest float whose decimal text is at most the exact number, so that a rounded bound stays valid."""
+    """Return the largest float whose decimal text is at most the exact number, so that a bound stays valid."""
     number = float(exact)
     while Fraction(repr(number)) > exact:
         number = nextafter(number, float("-inf"))
@@ -59,7 +60,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return True, (k,), for each priced pair that shares bytes or, if banks are priced, touches a common bank."""
+    """Return, (k,), True for each priced pair that uses common bytes or, for a bank price, touches a common bank."""
     priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -75,5 +76,5 @@ def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Return True if a score reaches a bound; where only costs count, peaks are not compared."""
+    """Return True if a score is at most a bound; if only costs count, peaks are not compared."""
     return value[0] <= bound[0] if instance.is_cost_alone else value <= bound

@@ -16,9 +16,9 @@ IdPairs = tuple[tuple[int | str, int | str], ...]
 
 
 def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of `may_share` with one offset in a plan while both are alive, in the problem's order.
+    """Return the pairs of `may_share` that have one offset while both are alive, in the problem's order.
 
-    The placements are in the order of the problem's buffers.
+    The placements must be in the order of the problem's buffers.
     """
     if len(instance.share) == 0:
         return ()
@@ -32,9 +32,9 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of weighted `bank` entries that touch a common bank, in the problem's order.
+    """Return the pairs within weighted `bank` entries that touch a common bank, in the problem's order.
 
-    The placements are in the order of the problem's buffers. An alias counts with the buffer that contains it.
+    The placements must be in the order of the problem's buffers. An alias counts as the buffer that contains it.
     """
     clashes: list[tuple[int | str, int | str]] = []
     for use in problem.bank:
@@ -50,9 +50,9 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
-    """Return the pairs of `reuse` that share bytes in a plan, with costs and the order of use that sharing requires.
+    """Return the pairs of `reuse` that share bytes in a plan, each with its cost and the order of use it implies.
 
-    The placements are in the order of the problem's buffers. A pair in two entries is returned twice.
+    The placements must be in the order of the problem's buffers. A pair in two entries is returned twice.
     """
     position = np.full(len(problem.buffers), -1)
     position[instance.source] = np.arange(len(instance))
@@ -74,26 +74,26 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def _live_set_starts(instance: Instance) -> list[int]:
-    """Return the first live set of each buffer; the number of live sets for a buffer without lifetimes."""
+    """Return the first live set of each buffer; for a buffer without lifetimes, the number of live sets."""
     births = np.full(len(instance), instance.n_live_sets)
     np.minimum.at(births, instance.lifetime_buffer, instance.start)
     return list(births.tolist())
 
 
 def _live_set_ends(instance: Instance) -> list[int]:
-    """Return, for each buffer, the number of the live set after its last one; 0 without lifetimes."""
+    """Return, for each buffer, the number after its last live set; 0 without lifetimes."""
     deaths = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(deaths, instance.lifetime_buffer, instance.end)
     return list(deaths.tolist())
 
 
 def _touched_banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return, for each buffer in `rows`, whether it touches a bank, the first bank, and the last one."""
+    """Return, for each buffer in `rows`, whether it touches a bank, its first bank, and its last bank."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     size = problem.buffers.size[rows].astype(np.uint64)
     touches = (width > 0) & (size > 0)
     width, size = np.maximum(width, np.uint64(1)), np.maximum(size, np.uint64(1))
-    low = placements.offset[rows].astype(np.uint64) + base  # below 2^64, as is the last byte's address
+    low = placements.offset[rows].astype(np.uint64) + base  # addresses stay below 2^64
     return touches, low // width, (low + size - np.uint64(1)) // width

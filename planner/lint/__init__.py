@@ -1,1 +1,1 @@
-"""Lint: findings about parts of a problem or a graph that are legal but probably not intended."""
+"""Lint: findings about parts of a problem or graph that are legal but probably unintended."""

@@ -1,4 +1,4 @@
-"""The rules of lint for problems, each of which yields findings: legal parts that are probably not intended."""
+"""The rules of lint for problems; each rule yields findings about legal parts that are probably unintended."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from memplan.planner.model.intervals import handovers_of
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 _STIR = 0x5851F42D4C957F2D
-"""A multiplier that combines several numbers into one, so that different rows rarely collide."""
+"""A multiplier that combines several numbers into one, such that different rows rarely collide."""
 _MOST_TABLES = 3
-"""The most pinned buffers that may be tables of hardware; a problem of more, all pinned, is taken for a plan."""
+"""The number of pinned buffers up to which they may be hardware tables; more, if all are pinned, look like a plan."""
 _LEAST_DOUBLED = 16
-"""The least number of equal rows that is reported, as kernels often use a few equal buffers in turn."""
+"""The minimum number of equal rows to report, because kernels often use a few equal buffers in turn."""
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
-    """Return the findings about a problem, at most MAX_LISTED for each rule; O(m log m) time for m lifetimes."""
+    """Return the findings about a problem, at most MAX_LISTED per rule; takes O(m log m) time for m lifetimes."""
     table, pools = problem.buffers, problem.pools
     stated = {
         "buffers": True,
@@ -43,7 +43,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
-    """Report that all buffers are pinned, as in a plan written as a problem: nothing is left to plan."""
+    """Report that all buffers are pinned, as if a plan had been written as a problem: nothing remains to be planned."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -55,7 +55,7 @@ def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
-    """Report that some conflicts appear in both directions, as in adjacency lists, and others in one."""
+    """Report that some conflicts appear in both directions, as in adjacency lists, but others in one direction only."""
     first, second = _conflict_positions(problem)
     n = len(problem.buffers)
     directed, turned = unique_values((first * n + second)[first != second]), second * n + first
@@ -68,7 +68,7 @@ def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
-    """Report conflicts of a buffer with itself."""
+    """Report conflicts of a buffer with itself, which have no effect."""
     first, second = _conflict_positions(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
@@ -78,13 +78,13 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return two rows: the positions of the first buffers of all conflicts, and of the second ones."""
+    """Return two rows: the positions of the first buffers of all conflicts, and those of the second buffers."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
 
 def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers without a lifetime and without a conflict."""
+    """Report buffers that have neither a lifetime nor a conflict."""
     table = problem.buffers
     named = {name for pair in problem.conflicts for name in pair}
     for i in np.flatnonzero((np.diff(table.first) == 0) & (table.size > 0)).tolist():
@@ -95,7 +95,7 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers larger than every pool that they may use, from its first aligned offset on."""
+    """Report buffers that exceed each allowed pool, measured from the pool's first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
@@ -122,7 +122,7 @@ def _first_aligned_offset(pool: Pool, alignment: int) -> int:
 
 
 def _report_misaligned_pools(problem: Problem) -> Iterator[Finding]:
-    """Report pools whose base address is not a multiple of their alignment, which wastes offset 0."""
+    """Report pools whose base address is not a multiple of the pool's alignment, so that offset 0 is unusable."""
     for pool in problem.pools:
         if pool.base_address % pool.alignment:
             rule = f"must be a multiple of the pool's alignment ({pool.alignment}), or offset 0 cannot be used"
@@ -130,7 +130,7 @@ def _report_misaligned_pools(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_reserved_past_end(problem: Problem) -> Iterator[Finding]:
-    """Report reserved ranges that end outside their pool."""
+    """Report reserved ranges that end beyond their pool."""
     for pool in problem.pools:
         for k, (low, width) in enumerate(pool.reserved):
             if pool.size is not None and low + width > pool.size:
@@ -153,10 +153,10 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
 
 
 def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Report that the column of inclusive ends makes more bytes alive at once than exclusive ends would.
+    """Report that the CSV column `end`, whose ends are inclusive, raises the peak live bytes over exclusive ends.
 
-    Nothing is reported if exclusive ends would leave a buffer without a lifetime: then the ends are certainly
-    inclusive.
+    If exclusive ends would leave a buffer without a lifetime, the ends are certainly inclusive, and nothing is
+    reported.
     """
     table = problem.buffers
     if CLOSED_COLUMN not in first_line(data) or not table.has_one_lifetime_each or (table.end - 1 <= table.start).any():
@@ -171,7 +171,7 @@ def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
 
 
 def _peak_live_bytes(table: BufferTable, end: I64) -> int:
-    """Return the most bytes that are alive at once if lifetimes end at `end`."""
+    """Return the peak live bytes if the lifetimes end at `end` (exclusive)."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
@@ -179,14 +179,14 @@ def _peak_live_bytes(table: BufferTable, end: I64) -> int:
 def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
     """Report that over half of the buffers equal another one except for the id; in real problems at most 41 % do."""
     table = problem.buffers
-    if table.has_one_lifetime_each:  # sorted, n equal rows make n - 1 equal neighbours
+    if table.has_one_lifetime_each:  # among sorted rows, n equal ones make n - 1 equal neighbours
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
         if 4 * np.count_nonzero(mixed[1:] == mixed[:-1]) <= len(table):
             return
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
-    # Weights of one size are equal: they are alive all the time, and their traffic is known.
+    # Weights of equal size do not count: they are alive all the time, and have a stated traffic.
     at = table.first[plain]
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
@@ -210,14 +210,14 @@ def _number_columns(table: BufferTable) -> tuple[I64, ...]:
 
 
 def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
-    """Report lifetimes of one buffer that overlap."""
+    """Report overlapping lifetimes of one buffer."""
     table = problem.buffers
     if (np.diff(table.first) <= 1).all():
         return
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
     mine, start, end = buffer_of[order], table.start[order], table.end[order]
-    # If any two lifetimes overlap, two consecutive ones in the order of starts do.
+    # Overlapping lifetimes exist only if two consecutive ones, sorted by start, overlap.
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
@@ -229,7 +229,7 @@ def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_colliding_pins(problem: Problem) -> Iterator[Finding]:
-    """Report pinned buffers that break a rule at their pins, so that no plan can be valid."""
+    """Report pinned buffers whose pins already break a rule, so that no plan can be valid."""
     from memplan.planner.verify.overlaps import no_two_share_bytes
     from memplan.planner.verify.placed import PlacedBuffers
     from memplan.planner.verify.verifier import check_places
@@ -252,7 +252,7 @@ def _report_colliding_pins(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
-    """Report that no buffer has bytes, probably because the program that wrote the problem lost them."""
+    """Report that no buffer has bytes, probably because the program that wrote the problem lost the sizes."""
     table = problem.buffers
     if not len(table):
         yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")
@@ -274,4 +274,4 @@ _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("lifetimes", _report_overlapping_lifetimes),
     ("pins", _report_colliding_pins),
 )
-"""The rules, each with the subject that the problem must have; constraint kinds add further rules."""
+"""The rules, each with the part that a problem must have for the rule to run; constraint kinds add more rules."""

@@ -1,8 +1,8 @@
-"""Applications: several models in the same pools, some of which may run together, hold buffers, or keep them alive.
+"""Applications: several models that share pools. Models may run concurrently, and buffers may outlive their model.
 
-They become one problem. Each model gets a separate range of time. A buffer that is held for another model is also alive
-in that model's range, and in those of all models that may run between. Buffers of models that may run together conflict
-explicitly.
+An application becomes one joint problem, in which each model has a separate range of time. A buffer held for another
+model is also alive in that model's range, and in the ranges of all models that may run in between. Buffers of models
+that may run concurrently conflict explicitly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memplan.planner.model.problem_fields import Objective, Pool
 from memplan.planner.model.rows import Name, Value, tuple_from_list
 
 MOST_PAIRS = 1_000_000
-"""The most pairs of buffers in models that may run together, as each becomes a conflict."""
+"""The maximum number of buffer pairs in concurrent models, because each pair becomes an explicit conflict."""
 MOST_MODELS = 256
 Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
@@ -91,9 +91,9 @@ class Application(Value):
         if slashed := next((name for name in self.models if "/" in name), None):
             breaks.append((("models",), f"must have names without /, got {excerpt(slashed)}"))
         if self.together and self.after is not None:
-            breaks.append((("after",), add_way("must not be given beside together", ONE_OF_THEM)))
+            breaks.append((("after",), add_way("must not be given together with together", ONE_OF_THEM)))
         if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
-            breaks.append((("pools",), "must be given where models have different ones"))
+            breaks.append((("pools",), "must be given if models have different pools"))
         for name, model in self.models.items():
             table = model.buffers
             counts = table.first[1:] - table.first[:-1]
@@ -113,7 +113,7 @@ class Application(Value):
         return problem_of(self)
 
     def plan_of(self, model: str, plan: Plan) -> Plan:
-        """Return the part of a joint plan that concerns one model, with the model's own ids."""
+        """Return the part of a joint plan that concerns one model, with the model's own buffer ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})
@@ -125,7 +125,7 @@ def qualified_name(model: str, name: int | str) -> str:
 
 
 def problem_of(application: Application) -> Problem:
-    """Return the joint problem of all models; raises ProblemError."""
+    """Return the joint problem of an application's models; raises ProblemError."""
     models = application.models
     before = None if application.after is None else _transitive_order(application.after)
     beside = _concurrent_models(application, before)
@@ -136,7 +136,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = qualified_name(name, own)
-            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may have no lifetime of its own
+            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may lack a lifetime
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = qualified_name(name, row["alias_of"])
@@ -171,27 +171,27 @@ def problem_of(application: Application) -> Problem:
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
     if not any(map(_looks_inclusive, models.values())):
-        plain_fields["interval"] = "half-open"  # models that follow each other do not show closed ends
+        plain_fields["interval"] = "half-open"  # consecutive models do not look like closed ends
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 
 def _looks_inclusive(model: Problem) -> bool:
-    """Return True if a model's ends look inclusive and it does not state its `interval`."""
+    """Return True if a model's ends look inclusive although it does not state its `interval`."""
     return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
-    """Return the range of time, (start, end), of each model in the joint problem."""
+    """Return the time range, (start, end), of each model in the joint problem."""
     spans, _ = _model_ranges(application.models)
     return {name: (at, at + end - start) for name, (at, start, end) in spans.items()}
 
 
 Stretch = tuple[int, int, int]
-"""The start of a model in the time of the joint problem, and its start and end in its own time."""
+"""A model's start in the joint problem's time, followed by its start and end in its own time."""
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return the ranges of time of the models, one after another, and the length of all."""
+    """Return the consecutive time ranges of the models, and their total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -201,12 +201,12 @@ def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], in
 
 
 def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return, for each model, all models that end before it; raises a broken rule for a cycle."""
+    """Return, for each model, all models that must end before it; raises ValidationError for a cycle."""
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
         if name in path:
-            raise_rules((("after",), f"must have no circle, got {' after '.join((*path, name))}"))
+            raise_rules((("after",), f"must not form a cycle, got {' after '.join((*path, name))}"))
         if name not in closed:
             closed[name] = {each for early in after.get(name, ()) for each in (early, *visit(early, (*path, name)))}
         return closed[name]
@@ -235,7 +235,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that holds a buffer, the model that reads it, and the models that may run between them."""
+    """Return the model that holds a buffer, the model that reads it, and all models that may run between them."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
@@ -252,7 +252,7 @@ def _joint_lifetimes(
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the lifetimes of each buffer in the time of the joint problem."""
+    """Return the lifetimes of each buffer in the joint problem's time."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
@@ -276,7 +276,7 @@ def _joint_lifetimes(
 def _concurrent_pairs(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs of buffers that may be alive together although their lifetimes are disjoint."""
+    """Return the buffer pairs that may be alive together in a run although their joint lifetimes are disjoint."""
     own = {
         name: [
             qualified_name(name, i)
@@ -294,7 +294,7 @@ def _concurrent_pairs(
         maker, reader, between = _models_between(application, each, before)
         there[each.buffer] = {maker, reader, *between}
     for each in application.held:
-        # While one of these models runs, its concurrent models may run, and then their held buffers are alive.
+        # While one of these models runs, concurrent models may run too, whose held buffers are then alive.
         mine = there[each.buffer]
         for other, its in there.items():
             if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in pairs:

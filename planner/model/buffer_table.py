@@ -1,6 +1,6 @@
 """The table that stores a problem's buffers as columns; `placement_table` does the same for a plan's placements.
 
-A table is a sequence of rows, stored as int64 columns. So a million rows take a few hundred megabytes, and solvers read
+A table is a sequence of rows, stored as int64 columns. A million rows take a few hundred megabytes, and solvers read
 the columns without conversion.
 """
 
@@ -29,10 +29,10 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
-"""The value that marks a missing entry in a column of optional, non-negative numbers."""
+"""The mark of a missing entry in a column of optional non-negative numbers."""
 _CHUNK = 8192
 _FEW = 1024
-"""The most buffers of tables whose default columns are cached, to save memory."""
+"""The maximum number of buffers for which default columns are cached; larger ones would waste memory."""
 _WITH_COLUMNS = frozenset(
     {"id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint"}
     | {"alias_of", "alias_offset"}
@@ -41,7 +41,7 @@ _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
 def column(values: npt.ArrayLike) -> I64:
-    """Return values as a read-only int64 array; an array that is one already is returned without a copy."""
+    """Return values as a read-only int64 array; an array that already is one is not copied."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         flags = values.flags
         if flags.owndata and flags.c_contiguous and not flags.writeable:
@@ -52,19 +52,19 @@ def column(values: npt.ArrayLike) -> I64:
 
 
 def freeze(values: Array) -> Array:
-    """Return the array itself, made read-only; no writable view of it may exist."""
+    """Make an array read-only, and return it; no writable view of it may exist."""
     values.setflags(write=False)
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class BufferTable(Columns[Buffer]):
-    """Buffers as columns: row `i` is alive in each range `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
+    """Buffers as columns. Row `i` is alive in each time range `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
 
-    `offset`, `traffic` and `hint` are ABSENT where not given; `pool_choice` indexes `pool_choices`, whose entry 0 is
-    the empty tuple, for any pool; `aliases` maps a row to (id of the buffer that contains it, bytes from its start).
-    Few rows have other fields of Buffer, so `rules` maps each of RARE_FIELDS to the rows that have it, with their
-    values: numbers, tuples of names, and for objects the tuples of their fields.
+    `offset`, `traffic` and `hint` are ABSENT if not given. `pool_choice` indexes `pool_choices`, whose entry 0, the
+    empty tuple, allows any pool. `aliases` maps a row to (id of the buffer that contains it, bytes from that buffer's
+    start). Fields of Buffer that few rows have are in `rules`: it maps each of RARE_FIELDS to the rows that have it,
+    with their values (numbers, tuples of names, or for objects the tuples of their fields).
     """
 
     ids: tuple[int | str, ...]
@@ -83,7 +83,7 @@ class BufferTable(Columns[Buffer]):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
-        """Return the table of valid buffers."""
+        """Return the table of these buffers, which must be valid."""
         builder = _Builder()
         builder.add(rows)
         return builder.table()
@@ -116,7 +116,7 @@ class BufferTable(Columns[Buffer]):
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has exactly one lifetime; then buffer `i` has lifetime `i`."""
+        """True if each buffer has exactly one lifetime, so that buffer `i` has lifetime `i`."""
         usual = _defaults(len(self))[2]
         return len(self.start) == len(self) and (self.first is usual or bool((self.first == usual).all()))
 
@@ -128,12 +128,12 @@ class BufferTable(Columns[Buffer]):
         return Buffer.model_construct(**self.fields(i))
 
     def intervals(self, i: int) -> list[tuple[int, int]]:
-        """Return the lifetimes of row `i`, half-open."""
+        """Return the half-open lifetimes of row `i`."""
         rows = slice(int(self.first[i]), int(self.first[i + 1]))
         return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return the fields of row `i` in the wire format, without absent and default values."""
+        """Return the fields of row `i` as in JSON, without absent and default values."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
         low, high = int(self.first[i]), int(self.first[i + 1])
         if high - low == 1:
@@ -158,7 +158,7 @@ class BufferTable(Columns[Buffer]):
 
 
 def _object_class(field: FieldInfo) -> type[Value] | None:
-    """Return the class of a field's values if they are objects with fields, or else None."""
+    """Return the class of a field's values if they are objects with fields; None otherwise."""
     kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
     return next(kinds, None)
 
@@ -171,7 +171,7 @@ _NO_RULES: Mapping[str, Mapping[int, Any]] = read_only({name: {} for name in RAR
 
 
 class _Builder:
-    """Collects rows into columns, chunk by chunk, so that the rows need not all exist at once."""
+    """Collects rows into columns, chunk by chunk, so that not all rows must exist at the same time."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
@@ -184,7 +184,7 @@ class _Builder:
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
-        """Append a chunk of valid buffers."""
+        """Append a chunk of buffers, which must be valid."""
         rules = list(RARE_FIELDS.items())
         for row in rows:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
@@ -207,10 +207,10 @@ class _Builder:
                     choice,
                 )
             )
-        self._pack()
+        self._pack_numbers()
 
-    def _pack(self) -> None:
-        """Convert the collected numbers to arrays, which need less memory."""
+    def _pack_numbers(self) -> None:
+        """Convert the collected numbers to arrays, which take less memory."""
         self.blocks.append(
             (
                 np.array(self.numbers, dtype=np.int64).reshape(-1, 6),
@@ -249,7 +249,7 @@ def parse_buffers(value: object) -> BufferTable:
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {it}", {"it": excerpt(value) + list_hint(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # the validation of rows below reports every error
+        with suppress(OverflowError, ValidationError):  # the row-wise validation below reports every error
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 
@@ -261,7 +261,7 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return default columns for n buffers: ones, ABSENT, `first` with one lifetime each, and zeros."""
+    """Return default columns for n buffers: ones, ABSENT, `first` for one lifetime each, and zeros."""
     return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 
@@ -272,7 +272,7 @@ def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Raise pydantic.ValidationError, with the sentences of Buffer, for values that break a rule of Buffer."""
+    """Raise pydantic.ValidationError, with Buffer's own sentences, for values that break a rule of Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

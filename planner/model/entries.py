@@ -14,22 +14,22 @@ FIELDS = tuple(name for name, field in ProblemFields.model_fields.items() if fie
 
 
 def entries_of(problem: ProblemFields) -> Mapping[str, tuple[Entry, ...]]:
-    """Return the lists of entries that are not empty, by field."""
+    """Return the non-empty lists of entries, by field."""
     return {name: entries for name in FIELDS if (entries := getattr(problem, name))}
 
 
 def entry_ids(entry: Entry) -> tuple[Id, ...]:
-    """Return the ids in an entry."""
+    """Return the ids of the buffers in an entry."""
     return entry if isinstance(entry, tuple) else entry.buffers
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True if an entry is a rule; an entry with a price is a cost."""
+    """Return True if an entry is a hard rule; False if it has a price instead."""
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
 def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
-    """Return an entry restricted to the buffers in `kept`, or None if fewer than two are left."""
+    """Return an entry restricted to the buffers in `kept`, or None if fewer than two of them remain."""
     if isinstance(entry, ReuseCost):
         return entry.restrict(kept)
     ids = entry_ids(entry)
@@ -42,7 +42,7 @@ def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return, by field, the entries restricted to the buffers in `kept`."""
+    """Return the entries restricted to the buffers in `kept`, by field."""
     return {
         name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

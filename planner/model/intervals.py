@@ -1,4 +1,4 @@
-"""Lifetimes as intervals: conversion of inclusive ends to half-open ones, and merging of intervals."""
+"""Lifetimes as intervals: inclusive ends converted to half-open ones, and overlapping intervals merged."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from memplan.planner.errors import MAX_SHOWN, Break, Location, excerpt, raise_ru
 from memplan.planner.model.rows import MAX_TIME, Buffer
 
 Interval = Literal["half-open", "closed"]
-"""The meaning of an end: the first time after a lifetime (half-open), or the last time in it (closed)."""
+"""What an end means: the first time after the lifetime (half-open), or its last time (closed)."""
 
 
 def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a problem's fields with closed lifetimes converted to half-open ones.
 
-    Only integer ends are converted, as faults of others are reported later. Raises a broken rule if a lifetime ends
-    before it starts, or if the buffers are a table, which is half-open already.
+    Only integer ends are converted; other ends are reported by later checks. Raises ValidationError if a lifetime ends
+    before it starts, or if the buffers are a table, which is already half-open.
     """
     rows = fields.get("buffers")
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping | Buffer) for row in rows):
-        raise_rules((("interval",), "must be half-open where the buffers are no rows, got 'closed'"))
+        raise_rules((("interval",), "must be half-open unless the buffers are rows, got 'closed'"))
     breaks: list[Break] = []
     changed = []
     for i, row in enumerate(rows):
@@ -46,12 +46,12 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the times at which everything older dies as buffers are born, if they are many, and the number of births.
+    """Return suspicious handover times, and the number of birth times; the former only if they are frequent.
 
-    The outputs of an operation are alive together with its inputs. So if buffers are born at time t, it is rare that
-    everything older is dead and that the last of it died at t or t - 1. It is usual if inclusive ends are read as
-    half-open. Up to 2 of 153 birth times are such in about 110 problems from compilers; with inclusive ends, 1 in 20 to
-    all are, if the problem is sequential enough to show it.
+    A handover is a time t at which buffers are born while everything older is dead, the last of it since t or t - 1. It
+    is rare, because an operation's outputs and inputs are alive together, but usual if inclusive ends are read as
+    half-open. In about 110 problems from compilers, at most 2 of 153 birth times are handovers; with inclusive ends, 1
+    in 20 up to all of them are, provided that the problem is sequential enough.
     """
     order = np.argsort(start, kind="stable")
     born, dead = start[order], np.maximum.accumulate(end[order])
@@ -63,7 +63,7 @@ def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tu
 
 
 def closed_rule(start: int, last: int) -> str | None:
-    """Return the sentence about an invalid closed lifetime, or None if it is valid."""
+    """Return the error sentence for an invalid closed lifetime; None if it is valid."""
     if last < start:
         return f"must be at least start ({start}), as ends are inclusive, got {last}"
     if last >= MAX_TIME:
@@ -81,19 +81,19 @@ def _is_pair(value: object) -> bool:
 
 
 def _exclusive_pair(pair: Any) -> Any:
-    """Return a pair of times with its end one later; other values unchanged."""
+    """Return a pair of times with its end one later; any other value unchanged."""
     return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
 
 
 def _closed_breaks(where: Location, start: object, last: int) -> Iterator[Break]:
-    """Yield the broken rule of a closed lifetime that is invalid."""
+    """Yield a broken rule if a closed lifetime is invalid."""
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return half-open intervals in ascending order, with overlapping and touching ones merged."""
+    """Return half-open intervals in ascending order, with overlapping and adjacent ones merged."""
     merged_spans: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged_spans and start <= merged_spans[-1][1]:

@@ -1,4 +1,4 @@
-"""Problems of shared objects: their wire format, and conversions from a problem of pools and to a plan of pools."""
+"""Problems of shared objects: their wire format, and conversions from problems with pools and to plans with pools."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, end_rule, tuple_from_list
 
 MOST_SIDE = 2**31 - 1
-"""The largest width or height of a texture, so that areas stay below 2^62."""
+"""The maximum width or height of a texture, so that areas stay below 2^62."""
 Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 
 
@@ -36,7 +36,7 @@ class ObjectBuffer(Value):
     def _is_bytes_or_a_texture(self) -> "ObjectBuffer":
         breaks: list[Break] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
-            breaks.append((("size",), f"or width and height: must be given, one of them, got size {self.size}"))
+            breaks.append((("size",), f"must be given, or else width and height, got size {self.size}"))
         if self.end <= self.start:
             breaks.append((("end",), end_rule(self.start, self.end)))
         if breaks:
@@ -45,7 +45,7 @@ class ObjectBuffer(Value):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The width and the height; a buffer of bytes has its size as width, and height 1."""
+        """The width and height; a buffer of bytes has its size as width, and height 1."""
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
@@ -78,26 +78,26 @@ class ObjectsProblem(Value):
         return self
 
     def sides(self, i: int) -> tuple[int, int]:
-        """Return the width and the height of buffer `i`; bytes are rounded up to the alignment."""
+        """Return the width and height of buffer `i`; the size of a buffer of bytes is rounded up to the alignment."""
         width, height = self.buffers[i].sides
         return (-(-width // self.alignment) * self.alignment, 1) if self.buffers[i].width is None else (width, height)
 
     def group(self, i: int) -> tuple[bool, str | None]:
-        """Return the key of buffer `i`; only buffers with equal keys may share an object."""
+        """Return the sharing key of buffer `i`; only buffers with equal keys may share an object."""
         return self.buffers[i].width is not None, self.buffers[i].kind
 
 
 def objects_from_problem(problem: Problem) -> ObjectsProblem:
-    """Return a problem of pools as a problem of shared objects; raises ProblemError if that is impossible.
+    """Convert a problem with pools to a problem of shared objects; raises ProblemError if that is impossible.
 
-    An alias shares the object of its buffer, so their lifetimes together must have no hole.
+    An alias shares its buffer's object, so their lifetimes together must be without a hole.
     """
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
         root, distance = problem.roots.get(i, (i, 0))
         spans.setdefault(root, []).extend(table.intervals(i))
         if i in table.rules["relative"] or distance + int(table.size[i]) > int(table.size[root]):
-            raise ProblemError(f"buffers[{i}]: must not lie beside another one, which objects cannot promise")
+            raise ProblemError(f"buffers[{i}]: must not have a fixed distance to a buffer, which objects cannot keep")
     if problem.conflicts or problem.may_share or problem.bank or problem.reuse:
         raise ProblemError("conflicts, may_share, bank, reuse: must be empty: objects are shared by lifetimes alone")
     step = max((pool.alignment for pool in problem.pools), default=1)
@@ -128,9 +128,9 @@ class SharedObject(Value):
 
 
 def pools_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
-    """Return a problem with one pool for each object, and a plan with each buffer at the start of its object's pool.
+    """Return a problem with one pool per object, and the plan with each buffer at the start of its object's pool.
 
-    The texels of textures count as bytes.
+    For textures, texels count as bytes.
     """
     rows = [
         Buffer(id=one.id, size=one.width * one.height if one.width and one.height else one.size or 0)

@@ -1,6 +1,6 @@
-"""Validation of long lists and wide objects in parts, so that only as many errors are built as are shown.
+"""Validation of long lists and wide objects in parts, so that only about as many errors are built as are shown.
 
-Each error takes a kilobyte and some microseconds, and two bytes of a request body can cause one.
+An error takes a kilobyte and some microseconds, but two bytes of a request body can cause one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memplan.planner.errors import MAX_SHOWN
 
 _PART = 128
 _MOST_FIELDS = 64
-"""The most fields of an object; no object of the wire format has as many."""
+"""The maximum number of fields of an object; no object of the wire format has as many."""
 
 
 def validate_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Return a JSON list as a tuple, validated in parts until there are more errors than are shown."""
+    """Validate a JSON list in parts until there are more errors than are shown; return it as a tuple."""
     if isinstance(value, list):
         value = tuple(value)
     if not isinstance(value, tuple):
@@ -35,7 +35,7 @@ def validate_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
-    """Validate a list in parts of `size` entries until there are more errors than are shown; raises ValidationError."""
+    """Validate a list in parts of `size` entries until more errors are found than are shown; raises ValidationError."""
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), size):
         try:
@@ -49,7 +49,7 @@ def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], obje
 
 
 def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Return a JSON object with arbitrary keys, validated in parts as `validate_in_parts` does with a list."""
+    """Validate a JSON object with arbitrary keys in parts, as `validate_in_parts` does for a list; return it."""
     if not isinstance(value, dict):
         return handler(value)
     _check_width(value.items())
@@ -74,7 +74,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
 
 
 def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
-    """Return an object without most of its unknown fields, if it has more of them than an error shows."""
+    """Return an object that keeps only as many unknown fields as one error can show."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)
@@ -83,9 +83,9 @@ def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
 
 
 def _shift_errors(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
-    """Yield the errors of a part that begins at row `low`, with their positions in the whole list."""
+    """Yield the errors of a part that begins at row `low`, with positions in the whole list."""
     for entry in error.errors(include_url=False):
-        if not entry["loc"]:  # "too short" for the part, as all its rows are wrong, not for the list
+        if not entry["loc"]:  # all rows of the part are wrong, so it, not the list, is "too short"
             continue
         index, *rest = entry["loc"]
         kind: Any = entry["type"]

@@ -19,7 +19,7 @@ from memplan.planner.model.rows import Placement
 
 @dataclass(frozen=True, eq=False)
 class PlacementTable(Columns[Placement]):
-    """Placements as columns: `pool[i]` is an index into `pool_names`; offsets are bytes from the pool's start."""
+    """Placements as columns: `pool[i]` is an index into `pool_names`; offsets count bytes from the pool's start."""
 
     ids: tuple[int | str, ...]
     pool_names: tuple[str, ...]
@@ -28,7 +28,7 @@ class PlacementTable(Columns[Placement]):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
-        """Return the table of placements, with pools numbered in the order of their first occurrence."""
+        """Return the table of these placements, with pools numbered in the order of first occurrence."""
         names: dict[str, int] = {}
         rows = tuple(rows)
         pool = [names.setdefault(row.pool, len(names)) for row in rows]
@@ -45,11 +45,11 @@ class PlacementTable(Columns[Placement]):
 
     @cached_property
     def row_of(self) -> Mapping[int | str, int]:
-        """From a buffer's id to the row of its placement; the first row if it is placed repeatedly."""
+        """The row of each buffer's placement, by the buffer's id; the first row if it is placed repeatedly."""
         return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     def rows(self) -> list[dict[str, int | str]]:
-        """Return the placements as rows of the wire format."""
+        """Return the placements as JSON objects."""
         names = self.pool_names
         return [
             {"id": buffer, "pool": names[pool], "offset": offset}

@@ -32,7 +32,7 @@ Ids = Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)]
 
 
 def _finding_from_json(value: object) -> object:
-    """Return the finding in a JSON object; other values unchanged."""
+    """Return the finding that a JSON object represents; any other value unchanged."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
         buffers = value.get("buffers", ())
         if isinstance(buffers, list | tuple) and {*map(type, buffers)} <= {int, str}:
@@ -50,7 +50,7 @@ Pairs = Annotated[
 ]
 
 _SHOWN_AT_MOST = 100_000
-"""The most buffers of a plan that a notebook shows without a call, as each cell stores a whole page."""
+"""The number of buffers up to which a notebook displays a plan by itself, because each cell stores a whole page."""
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
     PlacementTable,
@@ -270,9 +270,9 @@ class Plan(PlanValue):
     version: str | None = None
 
     def placement(self, buffer: int | str) -> Placement:
-        """Return the placement of a buffer by its id; raises PlanError if the plan does not place it.
+        """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.
 
-        `placements` is a sequence: `placements[0]` is the first one, whatever its id.
+        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id.
         """
         rows = self.placements.row_of
         if buffer not in self:
@@ -284,7 +284,7 @@ class Plan(PlanValue):
         return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
-        """Return `placement(buffer)`: in `plan["b3"]`, and in `plan[3]`, the index is the buffer's id."""
+        """Return `placement(buffer)`; the index is the buffer's id, both in `plan["b3"]` and in `plan[3]`."""
         return self.placement(buffer)
 
     def __contains__(self, buffer: object) -> bool:
@@ -294,8 +294,8 @@ class Plan(PlanValue):
     def to_columns(self) -> dict[str, Any]:
         """Return the placements as columns `id`, `pool` and `offset`, in the order of the placements.
 
-        If the problem is known, as for plans that `solve` returns, there are also `size`, `start` (of the first
-        lifetime) and `end` (of the last); both times are None for a buffer without lifetimes.
+        If the problem is known, as for a plan that `solve` returned, the columns `size`, `start` (of the first
+        lifetime) and `end` (of the last lifetime) follow; both times are None for a buffer without lifetimes.
         """
         table = self.placements
         columns: dict[str, Any] = {
@@ -328,13 +328,13 @@ class Plan(PlanValue):
         return next((display(problem, self) for display in _DISPLAYS), None)
 
 
-# Kept outside the plan, so that comparison, copies, pickles and files do not depend on the problem.
+# Problems are kept outside their plans, so that comparisons, copies, pickles and files of plans do not depend on them.
 _PROBLEMS: "dict[int, Problem]" = {}
 _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def attach_problem(plan: P, problem: "Problem") -> P:
-    """Return the plan, after storing its problem for `problem_of`."""
+    """Remember the problem of a plan for `problem_of`, and return the plan."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
     _PROBLEMS[id(plan)] = problem

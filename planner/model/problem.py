@@ -33,7 +33,7 @@ class Problem(ProblemFields):
     although they are alive together. The buffers of each entry of `together` are in one pool.
     """
 
-    if TYPE_CHECKING:  # callers give rows; pydantic's signature would require a table
+    if TYPE_CHECKING:  # callers pass rows; pydantic's own signature requires a table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
@@ -41,19 +41,19 @@ class Problem(ProblemFields):
     def of_table(cls, buffers: BufferTable, interval: Interval | None = None) -> "Problem":
         """Return the problem of a table of buffers in one pool; raises ProblemError.
 
-        Only rules between buffers are checked, as each row of a table is valid. So pydantic's validator of problems,
-        whose creation takes longer than a small plan, is not needed.
+        The rows of a table are already valid, so only rules between buffers are checked. This avoids pydantic's
+        validator of problems, which takes longer to build than a small plan.
         """
         header: dict[str, Any] = {} if interval is None else {"interval": interval}
         try:
             return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
-            return cls(buffers=buffers, **header)  # raises the same errors, in memplan's words
+            return cls(buffers=buffers, **header)  # raises the same errors as ProblemError
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
-        """Return the problem with another size of its only pool, or of the named pools; raises ProblemError.
+        """Return the problem with a new size for its only pool, or for the named pools; raises ProblemError.
 
-        If the problem names no pools, the names define them, in order of preference.
+        If the problem names no pools, these names define its pools in order of preference.
         """
         sizes = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
         if self.pools == (Pool(),) and sizes and self.pools[0].name not in sizes:
@@ -102,14 +102,14 @@ class Problem(ProblemFields):
         return self
 
     def _repeated_names(self) -> Iterator[Break]:
-        """Yield the broken rules of repeated ids and names of pools."""
+        """Yield a broken rule for each repeated buffer id or pool name."""
         names = [pool.name for pool in self.pools]
         for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
             for first, i in repeats(ids):
                 yield (kind, i, key), unique_rule(excerpt(ids[i]), f"at {kind}[{first}]")
 
     def _unknown_pools(self) -> Iterator[Break]:
-        """Yield the broken rules of buffers that name unknown pools."""
+        """Yield a broken rule for each unknown pool that a buffer names."""
         choices = self.buffers.pool_choices
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
@@ -124,7 +124,7 @@ class Problem(ProblemFields):
                     )
 
     def _ambiguous_pins(self) -> Iterator[Break]:
-        """Yield the broken rules of pinned buffers that may use several pools."""
+        """Yield a broken rule for each pinned buffer that may use several pools."""
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
@@ -134,7 +134,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield the broken rules of pools that share addresses of a device which neither reserves."""
+        """Yield a broken rule for each two pools of a device that share addresses which neither of them reserves."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)
@@ -157,19 +157,19 @@ class Problem(ProblemFields):
                     rule = f"must be at most {start - spans[k][0]}, where pool {excerpt(pair[1].name)} begins"
                     yield ("pools", low, "size"), f"{rule}, unless their devices differ, got none"
                 else:
-                    rule = f"must not lie below 0x{end:x}, where pool {excerpt(pair[0].name)} ends"
+                    rule = f"must be at least 0x{end:x}, where pool {excerpt(pair[0].name)} ends"
                     yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
 
 
 def _has_address_0(pool: Pool) -> bool:
-    """Return True if a caller gave a pool's address; programs that write all fields write 0 for none."""
+    """Return True if a caller stated a pool's address; programs that write all fields write 0 for no address."""
     return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
-    """Return the profile with which a problem is planned: by default `balanced` for several pools and objective `peak`.
+    """Return the profile that applies to a problem: by default `balanced` for several pools and objective `peak`.
 
-    It is None for one pool, where profiles do not differ, and for objectives `cost` and `fit` without a given profile.
+    It is None for a single pool, for which profiles do not differ, and by default for the other objectives.
     """
     if len(problem.pools) < 2:
         return None
@@ -184,7 +184,7 @@ def replace_fields(problem: Problem, **fields: Any) -> Problem:
 def replace_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with a profile's objective: `peak` for `size`, `cost` for the others, unchanged for None.
 
-    If all pools have equal costs, moving a byte costs 0 in the first pool, 1 in the second, and so on.
+    If all pools have the same cost, moving a byte costs 0 in the first pool, 1 in the second, and so on.
     """
     if profile is None or (profile == "size" and problem.objective == "peak"):
         return problem

@@ -1,4 +1,4 @@
-"""The fields of a problem, and look-ups of its buffers and pools, before its rules are checked.
+"""The fields of a problem, and look-ups of its buffers and pools, before the rules between them are checked.
 
 A rigid group is a set of buffers that `relative` keeps at fixed distances.
 """
@@ -30,12 +30,12 @@ Roots = Mapping[int, tuple[int, int]]
 
 
 def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) -> Mapping[int, tuple[int, int]]:
-    """Return, for each buffer in a rigid group, (the group's lowest buffer, distance above it in bytes).
+    """Return (lowest buffer of the group, distance above it in bytes) for each buffer in a rigid group.
 
-    The lowest buffer itself is included, with distance 0; among equals it is the first. An alias is in no group: the
-    buffer that contains it represents it. References must have no cycle.
+    The lowest buffer itself is included, with distance 0; of several, the first one counts. An alias is in no group, as
+    the buffer that contains it represents it. References must not form a cycle.
     """
-    above: dict[int, tuple[int, int]] = {}  # by buffer: (last buffer of its chain, bytes above that one)
+    above: dict[int, tuple[int, int]] = {}  # per buffer: (end of its chain, bytes above the end)
     for i in relatives:
         path = []
         while i in relatives and i not in above:
@@ -56,7 +56,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
 
 
 def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> tuple[int, int]:
-    """Return the reference of a `relative` buffer, as (a buffer that is no alias, bytes above its start)."""
+    """Return the reference of a `relative` buffer: (a buffer that is not an alias, bytes above that buffer's start)."""
     name, distance = relative
     at = index[name]
     root, more = roots.get(at, (at, 0))
@@ -64,17 +64,17 @@ def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> t
 
 
 ADDRESS_SPACE = 2**63
-"""The end of a pool without a size, in bytes; no supported runtime can address more."""
+"""The end, in bytes, of a pool without a size; no supported runtime can address more."""
 MAX_COST = 1e30
-"""The largest cost of moving one byte, so that sums of costs stay finite."""
+"""The maximum cost of moving one byte, so that sums of costs stay finite."""
 MAX_REUSE_COST = 1_000_000_000
-"""The largest cost of a pair that shares bytes; a million such costs add up exactly in int64 and double."""
+"""The maximum cost of a pair that shares bytes; a million such costs add up exactly in int64 and in double."""
 
 PEAK_THEN_COST = ("peak", "cost")
 
 
 def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
-    """Return a valid objective; raises PydanticCustomError, with the most likely one, for others."""
+    """Return a valid objective; raises PydanticCustomError, with the likeliest valid one, for any other value."""
     value = tuple_from_list(value)
     if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
         return value
@@ -89,7 +89,7 @@ Objective = Annotated[
     Literal["peak", "fit", "cost"] | tuple[Literal["peak"], Literal["cost"]],
     WrapValidator(_validated_objective),
 ]
-"""The quantity to minimise; ("peak", "cost") means the least cost among plans of the least peak."""
+"""The quantity to minimise; ("peak", "cost") means the lowest cost among the plans of the lowest peak."""
 
 
 def counts_cost(objective: Objective) -> bool:
@@ -159,11 +159,11 @@ class ReuseCost(Value):
 
     @property
     def buffers(self) -> tuple[Id, ...]:
-        """The ids in the pairs, each once."""
+        """The distinct ids in the pairs."""
         return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
 
     def restrict(self, kept: Container[Id]) -> "ReuseCost | None":
-        """Return the entry restricted to pairs of buffers in `kept`, or None if no pair is left."""
+        """Return the entry restricted to pairs within `kept`, or None if no pair remains."""
         pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
 
@@ -190,16 +190,16 @@ class ProblemFields(Value):
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:
-        """From a buffer's id to its position."""
+        """The position of each buffer, by its id."""
         return {name: i for i, name in enumerate(self.buffers.ids)}
 
     @cached_property
     def pool_index(self) -> Mapping[str, int]:
-        """From a pool's name to its position."""
+        """The position of each pool, by its name."""
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
-        """Return the reference of `relative` buffer `i`, as (a buffer that is no alias, bytes above its start)."""
+        """Return the reference of `relative` buffer `i`: (a buffer that is no alias, bytes above its start)."""
         return target(self.buffers.rules["relative"][i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
@@ -211,7 +211,7 @@ class ProblemFields(Value):
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
-        """From an alias's position to (position of the outermost buffer that contains it, bytes from its start)."""
+        """For each alias, by position: (position of the outermost buffer that contains it, bytes from its start)."""
         roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
@@ -226,7 +226,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
-        """From a buffer in a rigid group to (the group's lowest buffer, distance above it), by position."""
+        """For each buffer in a rigid group, by position: (the group's lowest buffer, distance above it in bytes)."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]

@@ -1,4 +1,4 @@
-"""The rows of the wire format: a buffer of a problem and a placement of a plan, and their base classes."""
+"""The rows of the wire format, a problem's buffer and a plan's placement, and their base classes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -38,14 +38,14 @@ from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import drop_unknown_fields, validate_in_parts
 
 MAX_BYTES = 2**62
-"""The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
+"""The maximum of sizes, alignments, traffic, base addresses and offsets in a problem, in bytes."""
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 """The range of time steps: all 64-bit integers."""
 _BOTH = "give both, or lifetimes, as [[0, 3]]"
 
 
 def _validated_id(value: object) -> int | str:
-    """Return a valid id, a non-empty string or an integer; raises PydanticCustomError for others."""
+    """Return a valid id, either a non-empty string or an integer; raises PydanticCustomError for any other value."""
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -61,7 +61,7 @@ def _validated_id(value: object) -> int | str:
 
 
 def tuple_from_list(value: Any) -> Any:
-    """Return a JSON list as a tuple, for fields that require a tuple; other values unchanged."""
+    """Return a JSON list as a tuple, for fields that require a tuple; any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -89,12 +89,12 @@ class WireValue(BaseModel):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
-            """Return the value of a mapping; if many fields are unknown, the error names only some."""
+            """Return the value of a mapping; for many unknown fields, the error names only some of them."""
             return super().model_validate(drop_unknown_fields(obj, cls.model_fields), **options)
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError with the attribute that was most likely meant."""
-            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic often looks up private names
+            """Raise AttributeError, with the attribute that was probably meant."""
+            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic looks up private names often
             hint = "" if is_own else did_you_mean(name, fields, word_table("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -127,7 +127,7 @@ class Value(WireValue):
                 raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
             super().__setattr__(name, value)
 
-        # Otherwise pydantic also calls __init__ for nested values, whose errors would lack their location.
+        # Without this mark, pydantic calls __init__ for nested values too, whose errors would then lack their location.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
@@ -148,7 +148,7 @@ class Value(WireValue):
 
     @classmethod
     def _validate_again(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Validate with numpy's integers converted to Python's, and return the value; raises InputError."""
+        """Validate again with numpy integers converted to Python integers, and return the value; raises InputError."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_plain_integers(value))
@@ -168,7 +168,7 @@ class Value(WireValue):
 
 
 def _plain_integers(value: Any) -> Any:
-    """Return a value with numpy's integers, also in dicts and lists, as Python's."""
+    """Return a value with numpy integers, also those in dicts and lists, converted to Python integers."""
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, dict):
@@ -177,7 +177,7 @@ def _plain_integers(value: Any) -> Any:
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value, or the number of its entries if there are more than five."""
+    """Return the repr of a value; for a sequence of more than five entries, only their number."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
     return repr(value)
@@ -243,11 +243,11 @@ class Buffer(Value):
         return self
 
     def _broken_rules(self) -> list[Break]:
-        """Return the broken rules of the buffer by itself."""
+        """Return the rules that the buffer breaks by itself."""
         breaks: list[Break] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
-                breaks.append((("lifetimes",), add_way("must not be given beside start and end", ONE_OF_THEM)))
+                breaks.append((("lifetimes",), add_way("must not be given together with start and end", ONE_OF_THEM)))
             if self.start is None:
                 breaks.append((("start",), add_way("is required where end is given", _BOTH)))
             elif self.end is None:
@@ -263,16 +263,16 @@ class Buffer(Value):
             breaks.append((("alias_of",), buffer_named(self.alias_of, "must name another buffer")))
         if self.relative is not None:
             if self.alias_of is not None:
-                breaks.append((("relative",), add_way("must not be given beside alias_of", ONE_OF_THEM)))
+                breaks.append((("relative",), add_way("must not be given together with alias_of", ONE_OF_THEM)))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
                 breaks.append((("relative", "to"), buffer_named(self.id, "must name another buffer")))
         if self.no_cross is not None and self.alias_of is not None:
-            breaks.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
+            breaks.append((("no_cross",), "must not be given together with alias_of; relative takes both"))
         return breaks
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...]:
-        """The lifetimes of the buffer as given, half-open."""
+        """The half-open lifetimes of the buffer, as given."""
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()
@@ -287,8 +287,8 @@ know_fields("buffers", Buffer)
 
 
 def end_rule(start: int, end: int) -> Sentence:
-    """Return the sentence about a lifetime whose end is not after its start."""
-    way = "the end is the first time step after the lifetime: do the two change places?"
+    """Return the error sentence for a lifetime whose end is not after its start."""
+    way = "the end is the first time step after the lifetime: are the two swapped?"
     return add_way(f"must be greater than start ({start}), got {end}", way)
 
 

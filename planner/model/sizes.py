@@ -1,4 +1,4 @@
-"""Parsing and writing of sizes such as `1.5 MiB`, of addresses, and of shares such as 10%."""
+"""Parsing and formatting of sizes such as `1.5 MiB`, of addresses, and of shares such as 10%."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNLIMITED = "unlimited"
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB` or `64kB`; raises ValueError with a sentence.
 
-    As in linker scripts, `64K` is 64 KiB and `0x10000` is hexadecimal.
+    As in linker scripts, `64K` means 64 KiB, and `0x10000` is hexadecimal.
     """
     if re.fullmatch(_HEXADECIMAL, text.strip()):
         size = Fraction(int(text.strip(), 16))
@@ -45,7 +45,7 @@ def parse_size(text: str) -> int:
 
 
 def _parsed_bytes(value: Any) -> Any:
-    """Return the bytes of a text such as 24GiB; other values unchanged."""
+    """Return the number of bytes that a text such as 24GiB denotes; any other value unchanged."""
     try:
         return parse_size(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -53,11 +53,11 @@ def _parsed_bytes(value: Any) -> Any:
 
 
 Size = Annotated[Bytes, BeforeValidator(_parsed_bytes, json_schema_input_type=int | str)]
-"""A number of bytes, which is also accepted as a text with a unit."""
+"""A number of bytes, which may also be given as text with a unit."""
 
 
 def _size_hint(match: re.Match[str] | None, text: str) -> str:
-    """Return the size that was probably meant if the case or the name of the unit is wrong; may be empty."""
+    """Return a hint at the intended size if the case or name of the unit is wrong; empty without a good guess."""
     if match is None:
         if number := byte_count_hint(text):
             return number
@@ -72,19 +72,19 @@ def _size_hint(match: re.Match[str] | None, text: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a size in the largest binary unit that is not above it: `1.5 MiB`, `12 B`."""
+    """Return a size in the largest binary unit that it reaches: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
-        if 2048 * size >= 2047 * factor:  # from 1023.5 of the smaller unit on, which would round to 1024
+        if 2048 * size >= 2047 * factor:  # 1023.5 of the smaller unit would round to 1024
             value, chosen = size / factor, unit
     return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 
 
 def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
-    """Return the problem with other pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
+    """Return the problem with new pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
 
-    If the problem names no pools (a table never does), the names define them, in order of preference. A size may be
-    `unlimited`. The pool's base address may follow it, as in `sram=128KiB@0x20000000`. Raises OptionError.
+    If the problem names no pools, as in tables, the names define its pools in order of preference. A size may be
+    `unlimited`, and may be followed by the pool's base address, as in `sram=128KiB@0x20000000`. Raises OptionError.
     """
     if not capacities:
         return problem
@@ -106,7 +106,7 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Return the name and fields in one of `count` texts `NAME=SIZE@ADDRESS`; name and address are optional."""
+    """Parse one of `count` texts `NAME=SIZE@ADDRESS` into a pool's name and fields; name and address are optional."""
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
@@ -122,9 +122,9 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
-    """Return the pool and size in one of `count` texts `NAME=SIZE`; a size alone is for the only pool.
+    """Parse one of `count` texts `NAME=SIZE` into a pool's name and size; a size without a name is for the only pool.
 
-    Raises OptionError.
+    The size is None for `unlimited`. Raises OptionError.
     """
     name, equals, size = text.rpartition("=")
     if not equals:
@@ -150,34 +150,34 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share in a text such as 10% or 0.1; None for any other text."""
+    """Return the share that a text such as 10% or 0.1 denotes; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
 
 def gap_text(gap: float | None) -> str:
-    """Return a gap as a percentage, rounded up, so that no positive gap is written as 0."""
+    """Return a gap as a percentage, rounded up, so that a positive gap is never shown as 0."""
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
 def refuse(rule: str) -> PydanticCustomError:
-    """Return the error for a value that breaks a rule."""
+    """Return the pydantic error for a value that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
 
 def _parsed_ratio(value: object) -> object:
-    """Return a text such as +10% as a multiple of the layer-by-layer number of multiplications."""
+    """Return a text such as +10% as a multiple of the multiplications of layer-by-layer execution."""
     if not isinstance(value, str):
         return value
     text = value.strip()
     share = share_of(text.removeprefix("+"))
     if share is not None and text.endswith("%"):
         return 1 + share
-    if share is None or "." not in text or text.startswith("+"):  # 10 would be ten times as many
+    if share is None or "." not in text or text.startswith("+"):  # a plain 10 would mean ten times as many
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
         raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share
 
 
 MacsRatio = Annotated[float, BeforeValidator(_parsed_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
-"""A number of multiplications as a multiple of the layer-by-layer number."""
+"""A number of multiplications, as a multiple of the number for layer-by-layer execution."""

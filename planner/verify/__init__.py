@@ -1,1 +1,1 @@
-"""The verifier, which checks every rule on plans by reading the problem alone."""
+"""The verifier, which checks all rules on plans from the problem alone."""

@@ -1,6 +1,6 @@
 """The part of the verifier that compares a plan's claims with its placements.
 
-The cost of shared bytes is computed independently of the solvers, by a sweep over the offsets of each pool.
+The cost of shared bytes is computed independently of the solvers, by a sweep over each pool's offsets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield the violations of a plan without placements that makes claims about placements."""
+    """Yield a violation for each claim about placements in a plan without placements."""
     made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
@@ -38,7 +38,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations for claims, including the status, that the placements contradict; None is no claim."""
+    """Yield a violation for each claim, including the status, that the placements contradict; None claims nothing."""
     used = pool_uses(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -70,7 +70,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
 
 
 def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
-    """Yield the violations for wrong claims about the cost, its lower bound and its limit."""
+    """Yield a violation for each wrong claim about the cost, its lower bound and its limit."""
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)
     least, most = plan.cost_lower_bound, plan.cost_limit
@@ -84,7 +84,7 @@ def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
 
 
 def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) -> Iterator[Violation]:
-    """Yield the violations for wrong claims about the weighted sum of the pools' use."""
+    """Yield a violation for each wrong claim about the weighted sum of the pools' use."""
     if unknown := weighted.weights.keys() - used.keys():
         yield false_claim("weighted.weights", "pools of the problem", min(unknown))
     truth = fsum(weight * used.get(name, 0) for name, weight in weighted.weights.items())
@@ -98,7 +98,7 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations for wrong lists of pairs, in any order; a missing list is no claim."""
+    """Yield a violation for each wrong list of pairs, whatever their order; a missing list claims nothing."""
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
@@ -110,7 +110,7 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
     """Yield a violation unless the gap is value / bound - 1 of the first goal whose value exceeds its bound.
 
-    The gap between the peak and the sum of the bounds, which older plans state, is accepted as well.
+    The gap between the peak and the sum of the bounds, which older versions wrote, is accepted as well.
     """
     peak, bound = sum(used.values()), plan.lower_bound
     is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
@@ -129,17 +129,17 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
 
 
 def _has_cost_first(problem: Problem, plan: Plan) -> bool:
-    """Return True if the cost has priority over the use of pools."""
+    """Return True if the cost takes precedence over the use of pools."""
     return plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
-    """Return True if optimality concerns only the cost, because pairs that share bytes have a price."""
+    """Return True if optimality concerns the cost only, because pairs that share bytes have a price."""
     return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
 def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
-    """Return, for each goal in order of priority, its value and the bound that the plan claims, or None."""
+    """Return the value and the claimed bound (or None) of each goal, in order of precedence."""
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     ends = [(used[pool.name], bounds.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.weighted is not None:
@@ -153,7 +153,7 @@ def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> li
 
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
-    """Yield the violations for wrong claims about pools: names, sizes, used bytes and bounds."""
+    """Yield a violation for each wrong claim about pools: names, sizes, used bytes and bounds."""
     yield from _names_of_pools(problem, plan)
     for k, pool in enumerate(plan.pools):
         mine = used.get(pool.name)
@@ -170,7 +170,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 
 
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield the violations for pools of a plan whose names or sizes differ from the problem's."""
+    """Yield a violation for each pool of a plan whose name or size differs from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
     for first, k in repeats([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
@@ -197,7 +197,7 @@ Times = list[tuple[int, int]]
 
 
 def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
-    """Return the `reuse` pairs that share bytes and are never alive together, with their costs, for each entry.
+    """Return the `reuse` pairs that share bytes and are never alive together, with their costs, once per entry.
 
     A pair in explicit conflict costs nothing: if it shares bytes, that is reported as a violation of the conflict.
     """
@@ -216,7 +216,7 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
 
 
 def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
-    """Return the pairs of `reuse`, as positions of roots, that share bytes of one pool."""
+    """Return the `reuse` pairs that share bytes of one pool, as positions of root buffers."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
         i, j = placed.root_of(a), placed.root_of(b)
@@ -238,7 +238,7 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return the lifetimes of the given buffers, each with the lifetimes of its aliases."""
+    """Return the lifetimes of the given buffers, each including those of its aliases."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root
@@ -248,7 +248,7 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 
 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations for wrong claims about reused pairs: a wrong pair, cost or order.
+    """Yield a violation for each wrong claim about reused pairs: a wrong pair, cost or order.
 
     If costs are not minimised, no pair may be listed; a plan without a cost need not list any.
     """

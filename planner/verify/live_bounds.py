@@ -1,6 +1,6 @@
-"""Lower bounds on the use of several pools, from the buffers that are alive at once; part of the verifier.
+"""Lower bounds on the use of several pools, from buffers that are alive together; part of the verifier.
 
-The module shares no code with solvers and their bounds.
+The module shares no code with the solvers and their bounds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return a lower bound on each pool's use, if later pools are used at most as in the plan, and one on the sum.
+    """Return a lower bound on each pool's use, assuming the plan's use of later pools, and one on the sum of uses.
 
-    A pool must hold the bytes that are alive at one time and may not be in another pool, and all bytes that may be in
-    it minus the capacity of the others. Buffers that may share bytes, such as members of a rigid group, are left out.
+    A pool must hold the live bytes that may not be in another pool, and all live bytes that it may hold minus the
+    capacity of the other pools. Buffers that may share bytes, such as members of a rigid group, are not counted.
     """
     shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
     shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -49,7 +49,7 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
 
 
 def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
-    """Return the use of each pool according to the plan, or its capacity if the plan does not state the use."""
+    """Return each pool's use as the plan states it, or else its capacity."""
     used = {use.name: use.used for use in plan.pools if use.used is not None}
     return [used.get(pool.name, _capacity(problem, q)) for q, pool in enumerate(problem.pools)]
 
@@ -60,12 +60,12 @@ def _capacity(problem: Problem, q: int) -> float:
 
 
 def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
-    """Return the most bytes of the chosen buffers that are alive at one time."""
+    """Return the peak live bytes of the chosen buffers."""
     change: dict[int, int] = {}
     for i in chosen:
         end = None
         for start, until in sorted(lives[i]):
-            begin = start if end is None else max(start, end)  # lifetimes of one buffer may overlap
+            begin = start if end is None else max(start, end)  # a buffer's lifetimes may overlap
             if begin < until:
                 change[begin] = change.get(begin, 0) + size[i]
                 change[until] = change.get(until, 0) - size[i]

@@ -1,4 +1,4 @@
-"""The part of the verifier that finds buffers that illegally share bytes."""
+"""The part of the verifier that finds buffers that share bytes although no rule allows it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memplan.planner.verify.violation import Violation
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _FEW = 300
-"""The most lifetimes for which comparing all pairs that overlap in time is faster than a sweep."""
+"""The number of lifetimes up to which comparing all pairs that overlap in time is faster than a sweep."""
 _CHUNK = 65_536
-"""The numbers that are converted to Python's ints at a time, as these take several times the memory."""
+"""The number of values converted to Python ints at a time, because these take several times the memory."""
 
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -39,7 +39,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
 
 
 class _Lives(NamedTuple):
-    """The lifetimes in one pool, as columns: the root buffer, start and end times, and start and end offsets."""
+    """The lifetimes in one pool as columns: root buffer, start and end times, and start and end offsets."""
 
     lifetime_buffer: I64
     start: I64
@@ -49,7 +49,7 @@ class _Lives(NamedTuple):
 
     @classmethod
     def from_pool(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Return the lifetimes in pool `q`; an alias's lifetimes count for its root."""
+        """Return the lifetimes in pool `q`; those of an alias count for its root."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
@@ -62,23 +62,23 @@ class _Lives(NamedTuple):
         )
 
     def lie_apart(self) -> bool:
-        """Return True if no two buffers share bytes at any time, as in most plans; this is found quickly.
+        """Return True if no two buffers share bytes at any time, which is true of most plans and quickly decided.
 
-        Each lifetime with its offsets is a rectangle. A sweep over time keeps a sorted list of the buffers alive; a
-        sweep over offsets keeps one of the buffers at an offset, at any time. The sweep with the shorter list is
-        faster: n rectangles that fill their frame give a list of at most sqrt(n) on average.
+        A lifetime with its offsets is a rectangle. A sweep over time keeps a sorted list of the live buffers; a sweep
+        over offsets keeps one of the buffers that contain an offset at any time. The sweep with the shorter list is
+        faster: n rectangles that fill their frame yield a mean length of at most sqrt(n) for one of the two.
         """
-        if (self.low > self.high).any():  # a negative offset, which is reported elsewhere
+        if (self.low > self.high).any():  # the offset is negative, which another check reports
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # The sweep with the shorter list is chosen (decision 053).
-        if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
+        # Of the two sweeps, the one with the shorter list is faster (decision 053).
+        if _mean_overlap_count(self.start, self.end) <= _mean_overlap_count(self.low, self.high):
             return _are_disjoint_by_sweep(self.start, self.end, self.low, self.high)
         return _are_disjoint_by_sweep(self.low, self.high, self.start, self.end)
 
 
-def _crowd(start: Numbers, end: Numbers) -> float:
+def _mean_overlap_count(start: Numbers, end: Numbers) -> float:
     """Return the mean number of ranges that contain a point between the first start and the last end."""
     if len(start) == 0:
         return 0.0
@@ -86,9 +86,9 @@ def _crowd(start: Numbers, end: Numbers) -> float:
 
 
 def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two of a few non-empty rectangles overlap.
+    """Return True if no two of these few non-empty rectangles overlap.
 
-    Each rectangle is compared with all that start after it and before its end.
+    Each rectangle is compared with all rectangles that start after it and before its end.
     """
     order = np.argsort(start, kind="stable")
     start, end, low, high = start[order], end[order], low[order], high[order]
@@ -100,9 +100,9 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
 
 
 def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two non-empty rectangles overlap, by a sweep over the ranges `start` to `end`."""
+    """Return True if no two non-empty rectangles overlap, by a sweep over their ranges `start` to `end`."""
     n = len(start)
-    # With ends first and a stable sort, ranges that only touch do not overlap.
+    # In a stable sort with ends listed first, ranges that merely touch do not overlap.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -123,9 +123,9 @@ def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Num
 
 
 class _Layer:
-    """A set of live buffers that do not share bytes with each other.
+    """A set of live buffers that share no bytes with each other.
 
-    So they have the same order by start and by end offset, and a new buffer can overlap only its neighbours in that
+    Such buffers have the same order by start and by end offset, so a new buffer can overlap only its neighbours in that
     order.
     """
 
@@ -142,22 +142,22 @@ class _Layer:
         return met + self.apart[at : bisect_left(self.lows, high, lo=at)]
 
     def add(self, i: int) -> None:
-        """Add a buffer that shares no bytes with the layer's buffers."""
+        """Add a buffer, which must share no bytes with the layer's buffers."""
         at = bisect(self.lows, self.low[i])
         self.lows.insert(at, self.low[i])
         self.apart.insert(at, i)
 
     def remove(self, i: int) -> None:
-        """Remove a buffer of the layer whose lifetime ends."""
+        """Remove a buffer of the layer, whose lifetime has ended."""
         at = bisect(self.lows, self.low[i]) - 1
         del self.lows[at], self.apart[at]
 
 
 class _LiveBuffers:
-    """The live buffers of one pool, each in the first layer where it shared no bytes with another buffer.
+    """The live buffers of one pool, each in the first layer in which it shares no bytes with another buffer.
 
-    In a valid plan, one layer has all buffers except for pairs that may share bytes: rigid groups and `may_share`
-    pairs.
+    In a valid plan, one layer holds all buffers, except members of rigid groups and `may_share` pairs, which may share
+    bytes.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
@@ -166,7 +166,7 @@ class _LiveBuffers:
         self.layer_of: dict[int, _Layer] = {}
 
     def add(self, i: int) -> list[int]:
-        """Add a buffer whose lifetime starts, and return the live buffers with which it shares bytes."""
+        """Add a buffer whose lifetime starts; return the live buffers with which it shares bytes."""
         met: list[int] = []
         for layer in self.layers:
             neighbours = layer.overlaps_of(i)
@@ -180,7 +180,7 @@ class _LiveBuffers:
         return met
 
     def remove(self, i: int) -> None:
-        """Remove a buffer whose lifetime ends."""
+        """Remove a buffer whose lifetime has ended."""
         self.layer_of.pop(i).remove(i)
 
 
@@ -192,7 +192,7 @@ class _SharingRights:
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
     def may_share(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in one rigid group, or are a `may_share` pair with equal offsets."""
+        """Return True if two buffers are in one rigid group, or are a `may_share` pair at equal offsets."""
         offset, group = self.placed.offset, self.placed.group[0]
         return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
 
@@ -200,13 +200,13 @@ class _SharingRights:
 def _overlapping_pairs(
     problem: Problem, placed: PlacedBuffers, lives: _Lives
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield the pairs (i < j) of one pool that share bytes while both are alive, with the common time range.
+    """Yield the pairs (i < j) of one pool that share bytes while both are alive, with their common time range.
 
-    Sweeps over time, ends before starts, as lifetimes are half-open. A buffer counts together with its aliases:
-    overlapping lifetimes of them are one lifetime.
+    The method is a sweep over time. A buffer counts together with its aliases, whose overlapping lifetimes are treated
+    as one.
     """
     m = len(lives.lifetime_buffer)
-    # At one time, ends come before starts, as lifetimes are half-open.
+    # Lifetimes are half-open, so at any one time, ends are processed before starts.
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, steps = lives.lifetime_buffer.tolist(), list(zip(order.tolist(), time[order].tolist(), strict=True))
@@ -215,7 +215,7 @@ def _overlapping_pairs(
     count = [0] * len(problem.buffers)
     deaths: list[list[int]] = [[] for _ in problem.buffers]
     for event, now in reversed(steps):
-        # In reverse order, the first end of a buffer with its aliases is the last before its next start.
+        # Seen in reverse, the first end of a buffer (with aliases) is its last end before its next start.
         i = buffers[event % m]
         if event < m and count[i] == 0:
             deaths[i].append(now)
@@ -250,7 +250,7 @@ def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[in
 def _sharing_violation(
     problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None
 ) -> Violation:
-    """Return the violation of two buffers that share bytes, with the bytes and the time."""
+    """Return the violation for two buffers that share bytes, with the byte range and the time range."""
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))

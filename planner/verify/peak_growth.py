@@ -1,7 +1,7 @@
 """The causes of a peak's growth: the buffers alive at the new peak, compared with the old problem.
 
-Times of two problems cannot be compared, as an additional operation shifts all later times. Buffers can be compared by
-their ids. So the new peak corresponds to the time at which most of the same buffers were alive in the old problem.
+Times of two problems are not comparable, because one additional operation shifts all later times, but buffers are, by
+their ids. The new peak is therefore compared with the old problem's time at which most of the same buffers were alive.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ALL_TIMES = ((-(2**63), 2**63),)
 
 @dataclass(frozen=True)
 class Cause:
-    """A buffer that adds `bytes` to the peak compared with the old problem; negative if it adds less than before.
+    """A buffer's contribution to the growth, in `bytes`; negative if it contributes less than before.
 
-    `before` and `after` are its sizes in the old and the new problem, or None if a problem lacks the buffer.
+    `before` and `after` are its sizes in the old and new problem; None if that problem lacks the buffer.
     """
 
     buffer: Id
@@ -40,7 +40,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class LiveSet:
-    """The buffers of a pool that are alive at the time of its most live bytes; `time` is None without lifetimes."""
+    """The buffers of a pool that are alive when its live bytes peak; `time` is None without lifetimes."""
 
     time: int | None
     bytes: int
@@ -49,9 +49,9 @@ class LiveSet:
 
 @dataclass(frozen=True)
 class PeakGrowth:
-    """The live set at the new peak, the bytes alive at the corresponding old time, and the causes of the difference.
+    """The live set at the new peak, the live bytes at the corresponding old time, and the causes of the difference.
 
-    The bytes of `causes` add up to the difference; the largest come first.
+    The bytes of all `causes`, listed by decreasing bytes, add up to the difference.
     """
 
     now: LiveSet
@@ -64,7 +64,7 @@ class PeakGrowth:
 class Occupancy:
     """The buffers in one pool, without aliases: their sizes, and the times at which they or their aliases are alive.
 
-    A buffer without lifetimes, which only conflicts restrict, is alive all the time. `used` is the pool's largest end
+    A buffer without lifetimes, restricted by conflicts only, counts as always alive. `used` is the pool's largest end
     offset.
     """
 
@@ -74,32 +74,33 @@ class Occupancy:
 
     @cached_property
     def live_set(self) -> LiveSet:
-        """The buffers at the first time with the most live bytes."""
+        """The live set at the first time of the peak live bytes."""
         loads = self._live_bytes_by_time(self.sizes)
         time = max(loads, key=lambda when: loads[when]) if loads else None
         names = self.buffers_at(time)
         return LiveSet(time, sum(self.sizes[name] for name in names), names)
 
     def buffers_at(self, time: int | None) -> tuple[Id, ...]:
-        """Return the buffers that are alive at a time, the largest first; all buffers if `time` is None."""
+        """Return the buffers that are alive at a time, largest first; all buffers if `time` is None."""
         names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
     def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
-        """Return the time with most live bytes of the named buffers, and fewest of others; None if there are no times.
+        """Return the time at which most live bytes are of the named buffers; None if there are no times.
 
-        Buffers that live longer in `now` count last, as a longer lifetime is the reason for their new conflicts.
+        Among these buffers, those that live longer in `now` count last, since the longer lifetime itself explains them.
+        Among equal times, the one with the fewest live bytes wins.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
         firm, shared, everything = map(self._live_bytes_by_time, (stable, frozenset(names), self.sizes))
         return max(everything, key=lambda at: (firm[at], shared[at], -everything[at])) if everything else None
 
     def duration(self, name: Id) -> int:
-        """Return the number of time steps at which a buffer is alive."""
+        """Return the number of time steps for which a buffer is alive."""
         return sum(end - start for start, end in self.alive[name])
 
     def _live_bytes_by_time(self, names: Collection[Id]) -> dict[int, int]:
-        """Return, for every time at which a lifetime starts or ends, the live bytes of the named buffers."""
+        """Return the live bytes of the named buffers at every time at which a lifetime starts or ends."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0
@@ -111,7 +112,7 @@ class Occupancy:
 
 
 def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
-    """Return, by name, the contents of each pool of a problem in a valid plan."""
+    """Return the contents of each pool of a problem under a valid plan, by the pool's name."""
     buffers, places = problem.buffers, plan.placements
     pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -132,7 +133,7 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
     peak = now.live_set
     time = then.similar_time(now, peak.buffers)
     before = frozenset(then.buffers_at(time))
-    causes = [_cause(name, now, then, name in before, elsewhere) for name in peak.buffers]
+    causes = [_growth_cause(name, now, then, name in before, elsewhere) for name in peak.buffers]
     causes += [
         Cause(name, "gone", -then.sizes[name], then.sizes[name], now.sizes.get(name))
         for name in before.difference(peak.buffers)
@@ -151,7 +152,7 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
     return growths_
 
 
-def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
+def _growth_cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
     """Return the reason why a buffer is alive at the new peak with its present size."""
     size = now.sizes[name]
     if was_there:

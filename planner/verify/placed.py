@@ -1,4 +1,4 @@
-"""Placed buffers with all names resolved; verifier code that no solver uses."""
+"""Placed buffers with all names resolved to positions, for the verifier; solvers do not use this code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memplan.planner.model.problem import MAX_BYTES, Problem
 
 @dataclass(frozen=True, eq=False)
 class PlacedBuffers:
-    """The pool and the offset of each buffer, in the problem's order.
+    """The pool and offset of each buffer, in the problem's order.
 
-    `pool` is ABSENT for a buffer that is in no pool of the problem.
+    `pool` is ABSENT for a buffer that is in none of the problem's pools.
     """
 
     problem: Problem
@@ -28,14 +28,14 @@ class PlacedBuffers:
 
     @classmethod
     def from_placements(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
-        """Return the first placement of each buffer in a plan."""
+        """Return each buffer's first placement in a plan."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
-        # Plans made by memplan list buffers in the problem's order.
+        # Plans of memplan list buffers in the problem's order, so positions need not be looked up.
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
-        # In reverse, so that the first of several placements of a buffer is kept.
+        # Placements are read in reverse, so that the first one of each buffer is kept.
         for k in reversed(range(len(placements))):
             i = placed.row.get(placements.ids[k])
             if i is not None:
@@ -44,12 +44,12 @@ class PlacedBuffers:
 
     @cached_property
     def end(self) -> npt.NDArray[np.uint64]:
-        """The end offsets as unsigned integers, as they can reach 2^63 + 2^62, which exceeds int64."""
+        """The end offsets as unsigned integers, because they can reach 2^63 + 2^62, which exceeds int64."""
         return self.offset.astype(np.uint64) + self.problem.buffers.size.astype(np.uint64)
 
     @cached_property
     def row(self) -> Mapping[int | str, int]:
-        """From a buffer's id to its position."""
+        """The position of each buffer, by its id."""
         return {name: i for i, name in enumerate(self.problem.buffers.ids)}
 
     @cached_property
@@ -59,11 +59,11 @@ class PlacedBuffers:
 
     @cached_property
     def root_distances(self) -> tuple[I64, I64]:
-        """For each buffer, (the position of its root, bytes from the root's start)."""
+        """Two arrays: for each buffer, the position of its root, and its distance from the root's start in bytes."""
         return _followed_links(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
 
     def required_and_actual(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return texts of the required place of `i`, `distance` above `j`, and of its actual place; None if equal."""
+        """Return, as texts, where `i` must be (`distance` above `j`) and where it is; None if these are equal."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
@@ -78,17 +78,17 @@ class PlacedBuffers:
 
     @cached_property
     def group(self) -> tuple[I64, I64]:
-        """For each buffer, (the number of its group of fixed distances, bytes above the group's reference point)."""
+        """Two arrays: each buffer's group of fixed distances, and its bytes above the group's reference point."""
         root, above = self.root_distances
         named = self._positions_of(self.problem.buffers.rules["relative"])
-        # Larger distances fit into no pool, so the limit changes no verdict.
+        # The distance is capped to fit int64; a larger distance fits into no pool, so no verdict changes.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
         top, distance = _followed_links(len(root), ties)
         return top[root], distance[root] + above
 
     @cached_property
     def lifetime_root(self) -> I64:
-        """For each lifetime of the problem, the root of the buffer that it belongs to."""
+        """For each lifetime of the problem, the root of its buffer."""
         table = self.problem.buffers
         if table.has_one_lifetime_each:
             return self.root
@@ -99,15 +99,15 @@ class PlacedBuffers:
 
 
 def _followed_links(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
-    """Return, for each of n buffers, the end of its chain of links (buffer, distance), and the total distance.
+    """Follow each buffer's chain of links (buffer, distance); return the ends of the chains and the total distances.
 
-    All chains are followed at once, with twice the length in each step.
+    All chains are followed together, and each step doubles the length that has been followed.
     """
     at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
         at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
-        # Each round doubles the length: chains of a million aliases take twenty rounds.
+        # Because each round doubles the length, chains of a million aliases take twenty rounds.
         while (at[at] != at).any():
             distance += distance[at]
             at = at[at]

@@ -1,7 +1,7 @@
 """How low each buffer of a valid plan could be placed if it moved alone, and which buffer is below it.
 
-The rules are the verifier's. A buffer moves with its aliases; a buffer that is pinned, or at a fixed distance from
-another one, does not move.
+The rules are those of the verifier. A buffer moves together with its aliases. A pinned buffer, or one at a fixed
+distance from another buffer, does not move.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.planner.verify.verifier import check_places
 
 MOST_PAIRS = 500_000
-"""The most pairs of buffers that are compared; a plan with more is not examined."""
+"""The maximum number of buffer pairs to compare; a plan with more pairs is not examined."""
 ON_RESERVED = -2
-"""The value in `under` for a buffer directly above a reserved range."""
+"""The value in `under` of a buffer that rests on a reserved range."""
 _TRIES = 1_000
-"""The most pages by which an offset is raised before the search for one ends."""
+"""The maximum number of page borders that the search for a buffer's lowest offset may skip."""
 _NO_PAGE = 2**65
 """A page size larger than all addresses, for buffers without a page rule."""
 
 
 class Border(NamedTuple):
-    """The page rule of a buffer: `size` bytes, in a pool at address `base`, must not cross a multiple of `page`."""
+    """A page rule: a buffer of `size` bytes in a pool at address `base` must not cross a multiple of `page`."""
 
     base: int
     size: int
@@ -41,11 +41,14 @@ class Border(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LowestPlaces:
-    """The lowest legal offsets of a plan's buffers, in the problem's order; an alias has the entry of its root.
+    """The lowest legal offsets of a plan's buffers, in the problem's order; an alias has the values of its root.
 
-    `lowest` is the lowest offset that obeys every rule, or ABSENT if it was not found. `under` is the buffer's support:
-    the buffer with the highest end below it among the buffers that it must not overlap, or ABSENT at the bottom of the
-    pool. `idle` is the number of bytes between them; `over` is the next such buffer above it, or ABSENT.
+    lowest: the lowest offset that obeys all rules; ABSENT if none was found.
+    under: the buffer's support, which is the highest-ending buffer below it that it must not overlap; ABSENT at the
+    bottom of
+    the pool.
+    idle: the number of bytes between the buffer and its support.
+    over: the next such buffer above it, or ABSENT.
     """
 
     lowest: I64
@@ -54,7 +57,7 @@ class LowestPlaces:
     over: I64
 
     def tower(self, i: int) -> list[int]:
-        """Return the tower of a buffer: the buffer, its support, the support's support, and so on."""
+        """Return a buffer, its support, the support's support, and so on down to the bottom."""
         tower = [i]
         while (i := int(self.under[i])) >= 0:
             tower.append(i)
@@ -62,9 +65,9 @@ class LowestPlaces:
 
 
 def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
-    """Return the places of a valid plan's buffers; None if more than `most_pairs` pairs would have to be compared.
+    """Return the lowest places of a valid plan's buffers; None if more than `most_pairs` pairs had to be compared.
 
-    The result is also None if the problem has a pair rule that this module does not know.
+    The result is also None if the problem has a pair rule that is unknown to this module.
     """
     is_known = not any(getattr(problem, field) for field in PAIR_RULES.keys() - {"bank"})
     rivals = _comparable_pairs(problem, placed, most_pairs) if is_known else None
@@ -79,7 +82,7 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        if broken.first is not None:  # a rule on offsets that this module does not know
+        if broken.first is not None:  # the offset breaks a rule unknown to this module
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
 
@@ -87,9 +90,9 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
 def _comparable_pairs(
     problem: Problem, placed: PlacedBuffers, most: int
 ) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
-    """Return the pairs that must be disjoint, which of them may share an offset, and pairs that must not share a bank.
+    """Return pairs that must be disjoint, whether each may share an offset, and pairs that must not share a bank.
 
-    The pairs (i, j) are in both orders. The result is None if there are more than `most`.
+    Each pair (i, j) is listed in both orders. The result is None if there are more than `most` pairs.
     """
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []
@@ -107,12 +110,12 @@ def _comparable_pairs(
             return None
         i = np.repeat(number, count)
         j = i + 1 + np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
-        keys.append(_keys(holder[i], holder[j], n))
+        keys.append(_unordered_pair_keys(holder[i], holder[j], n))
     every, hard, soft = (
         np.concatenate(keys),
         *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise no pair occurs twice
+    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise, pairs are distinct
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
     if len(soft):
@@ -124,20 +127,20 @@ def _comparable_pairs(
     return both, np.concatenate((may_share, may_share)), np.concatenate((banked, banked[:, ::-1]))
 
 
-def _keys(i: I64, j: I64, n: int) -> I64:
-    """Return one number for each pair of different buffers, which does not depend on their order."""
+def _unordered_pair_keys(i: I64, j: I64, n: int) -> I64:
+    """Return one number for each pair of different buffers, independent of the order within the pair."""
     apart = i != j
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the numbers of the named pairs in one pool, both with bytes."""
+    """Return the numbers of those named pairs that are in one pool and both have bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
-    return _keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
+    return _unordered_pair_keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the roots of the named pairs in one pool, both with bytes."""
+    """Return the roots of those named pairs that are in one pool and both have bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -146,14 +149,14 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root, its supporting buffer below, the free bytes between, and the next buffer above."""
+    """Return, for each root, its support, the number of free bytes above the support, and the next buffer above."""
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # numpy keeps the last of several assignments
+    under[low], top[low] = high, end[high]  # of several assignments, numpy keeps the last
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]
@@ -168,15 +171,15 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest offset of each root, or ABSENT if none was found."""
+    """Return the lowest offset of each root; ABSENT if none was found."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    # Buffers above this one do not limit its lowest offset.
+    # Only buffers that start below this one's end can limit its lowest offset.
     is_below = placed.offset[alive[:, 1]].astype(np.uint64) < placed.end[alive[:, 0]]
     for (i, j), may_share in zip(alive[is_below].tolist(), share[is_below].tolist(), strict=True):
         low = offset[j] - size[i] + 1
-        # Two buffers that share an offset meet only at that offset.
+        # A pair that may share an offset may meet at that offset only.
         taken[i] += [(low, offset[j]), (offset[j] + 1, end[j])] if may_share else [(low, end[j])]
     for i, j in banked.tolist():
         if (width := pools[pool[i]].bank_size) is not None:
@@ -196,7 +199,7 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
 
 
 def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset of a grid outside of sorted ranges, at most `own`; ABSENT if many pages are tried."""
+    """Return the lowest offset on a grid outside sorted ranges, at most `own`; ABSENT after too many page borders."""
     (step, rest), (base, size, page) = grid, border
     at, end, k = rest % step, 0, 0
     for _ in range(_TRIES + len(ranges)):
@@ -211,7 +214,7 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root that is pinned, also by an alias, or at a fixed distance from another buffer."""
+    """Return True for each root that is pinned, possibly by an alias, or at a fixed distance from another buffer."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

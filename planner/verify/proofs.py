@@ -1,7 +1,7 @@
-"""The part of the verifier that computes a bound again from the buffers that its proof names.
+"""The part of the verifier that recomputes a bound from the buffers that its proof names.
 
-Proofs by search or by engines are not repeated. For several pools, or for costs, the bound does not follow from one
-live set: there, the named buffers are checked, and the claimed numbers are compared with each other.
+Proofs by search or by engines are not repeated. For several pools, or for costs, a bound does not follow from one live
+set; then the named buffers are checked, and the claimed numbers are compared with each other.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from memplan.planner.verify.tie_rules import pairs_kept_clear
 from memplan.planner.verify.violation import Violation, false_claim
 
 _LIFETIMES_COMPARED = 4_000
-"""The most lifetimes of a clique that are compared pairwise."""
+"""The maximum number of lifetimes in a clique that are compared pairwise."""
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are added up; the bounds have the same limit."""
+"""The maximum size of a clique whose clearances are summed; the bounds have the same limit."""
 
 Congruence = tuple[int, int]
-"""A pair (m, r): offsets are congruent to r modulo m."""
+"""A pair (m, r), which says that offsets are congruent to r modulo m."""
 
 
 def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations for false statements in a plan's proof, and for a bound that the proof does not imply."""
+    """Yield a violation for each false statement in a plan's proof, and for a bound that the proof does not imply."""
     proof = plan.proof
     if proof is None or proof.kind in ("search", "engines"):
         return
@@ -47,9 +47,9 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
 
 
 def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield the violations for false statements in the explanation of a plan without placements.
+    """Yield a violation for each false statement in the explanation of a plan without placements.
 
-    If it states the bytes that are missing in the only pool, the named buffers must not fit into that pool.
+    If it states the number of missing bytes in the only pool, the named buffers must exceed that pool.
     """
     why, placed = plan.explanation, PlacedBuffers.from_placements(problem, plan.placements)
     if why is None:
@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield the violations for a bound's witness, such as buffers that need not be disjoint."""
+    """Yield a violation for each fault of a bound's witness, such as buffers that need not be disjoint."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
@@ -104,7 +104,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     """Return two named buffers that neither lifetimes nor `conflicts` separate; empty if there are none."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # A forged plan could exhaust the memory by the table of all pairs, so larger witnesses are accepted unchecked.
+    # The table of all pairs could exhaust memory for a forged plan, so larger witnesses are accepted unchecked.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -122,7 +122,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return the least end of the only pool if all buffers that a proof names are in it."""
+    """Return the smallest possible end of the only pool if it holds all buffers that a proof names."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])
@@ -134,14 +134,14 @@ def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I6
         grids += _common_grids(problem, placed, named)
     ends = [_least_end(sizes, step, shift, problem.pools[0]) for step, shift in grids]
     if kind == "clique" and len(named):
-        # Free bytes of clearances may be reserved ranges, so the two are not added.
+        # Clearance gaps may overlap reserved ranges; adding both would count bytes twice.
         bare = Pool(name="bare")
         ends += [_least_end(sizes, *grid, bare) + _clearance_bytes(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)
 
 
 def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
-    """Return a lower bound on the bytes that clearances leave free between disjoint buffers.
+    """Return a lower bound on the free bytes that clearances force between disjoint buffers.
 
     Each clearance is rounded down to a multiple of `step`. The bound is the weight of a minimum spanning tree (Kruskal,
     1956).
@@ -166,7 +166,7 @@ def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: 
 
 
 def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return, for each group of fixed distances, the bytes that its named buffers cover together."""
+    """Return, for each group of fixed distances, the number of bytes that its named buffers cover."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}
@@ -179,7 +179,7 @@ def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[
 
 
 def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
-    """Return the least end of disjoint buffers with offsets `shift` + k * `step`, outside of reserved ranges."""
+    """Return the smallest end of disjoint buffers with offsets `shift` + k * `step` outside the reserved ranges."""
     rounded = [(-(-size // step) * step, size) for size in sizes]
     amount = sum(size for size, _ in rounded)
     if amount == 0:
@@ -191,7 +191,7 @@ def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
             break
         amount -= max(0, low - at)
         at = max(at, high)
-    # The topmost buffer need not use the bytes by which its size was rounded up, at most the largest such number.
+    # The topmost buffer need not use its rounding waste, so the largest such waste is subtracted.
     return shift + at + amount - max(size - own for size, own in rounded)
 
 
@@ -219,7 +219,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
-    """Return, for each named buffer, all congruences of its offset, also from buffers at a fixed distance."""
+    """Return, for each named buffer, all congruences of its offset, including those of buffers tied to it."""
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
@@ -245,14 +245,14 @@ def congruence(rules: Iterable[Congruence]) -> Congruence:
 
 
 def _pinned_offsets(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets that pins require for buffer `i`: its own pin, and those of buffers at a fixed distance."""
+    """Return the offsets that pins require of buffer `i`: its own pin, and those of buffers at a fixed distance."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return the lowest offset of buffer `i` at which no buffer at a fixed distance from it starts below 0."""
+    """Return the lowest offset of buffer `i` at which no buffer at a fixed distance starts below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

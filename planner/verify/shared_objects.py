@@ -1,4 +1,4 @@
-"""The verifier of shared objects, which uses the verifier of plans."""
+"""The verifier of shared objects, which delegates to the verifier of plans."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_pl
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield a sentence for each fault of shared objects: broken rules of their plan, of sides and of kinds."""
+    """Yield a sentence for each fault of shared objects: of the corresponding plan, of sides, and of kinds."""
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*pools_plan(problem, objects)))

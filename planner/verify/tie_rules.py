@@ -55,13 +55,13 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
 
 
 KEPT_FREE: Mapping[str, Callable[[Problem], Iterable[tuple[Id, Id, int]]]] = {}
-"""By field, the function that returns the required clearances between two buffers of one pool."""
+"""For each field, the function that returns the clearances it requires between two buffers of one pool."""
 
 
 def pairs_kept_clear(
     problem: Problem, placed: PlacedBuffers, fields: Iterable[str] = KEPT_FREE
 ) -> Iterator[tuple[Id, Id, int, int, int]]:
-    """Yield (id, id, root, root, bytes) for each clearance between two buffers with bytes; roots are positions."""
+    """Yield (id, id, root, root, bytes) for each clearance between two non-empty buffers; roots are positions."""
     for field in fields:
         for a, b, free in KEPT_FREE[field](problem):
             i, j = placed.root_of(a), placed.root_of(b)
@@ -70,7 +70,7 @@ def pairs_kept_clear(
 
 
 def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each pair that is closer than the clearance that a field requires."""
+    """Yield a violation for each pair of buffers closer together than the clearance that a field requires."""
     for a, b, i, j, free in pairs_kept_clear(problem, placed, (field,)):
         low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
         is_near = int(placed.offset[high]) < int(placed.end[low]) + free
@@ -101,7 +101,7 @@ def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
 
 
 def pool_uses(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
-    """Return the use of each pool: its largest end offset, or with equal use the largest over all pools."""
+    """Return each pool's use: its largest end offset, or with `equal_use` the largest over all pools."""
     ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
     used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
     return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
@@ -113,11 +113,11 @@ PAIR_RULES: Mapping[str, PairRule] = {
     "equal_use": pools_hold_equal_use,
     **{field: partial(clearances_are_kept, field) for field in KEPT_FREE},
 }
-"""By field of a problem, the rule on pairs of buffers, or on pools, that the field requires."""
+"""For each field of a problem, the rule between buffers, or for pools, that the field requires."""
 
 
 def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
-    """Return True for each pair in one pool that touches a common bank; an alias counts as its whole root."""
+    """Return True for each pair that touches a common bank of its pool; an alias counts as its whole root."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
     is_common = np.zeros(len(rows), dtype=np.bool_)
     size = problem.buffers.size
@@ -126,7 +126,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
             continue
         here = np.flatnonzero((placed.pool[rows] == q).all(axis=1) & (size[rows] > 0).all(axis=1))
         base, width = np.uint64(pool.base_address), np.uint64(pool.bank_size)
-        # Addresses are below 2^63 + 2^62, and ends below 2^64: both fit unsigned integers.
+        # Addresses are below 2^63 + 2^62 and ends below 2^64, so both fit into unsigned integers.
         first = (placed.offset[rows[here]].astype(np.uint64) + base) // width
         last = (placed.end[rows[here]] - np.uint64(1) + base) // width
         is_common[here] = (first[:, 0] <= last[:, 1]) & (first[:, 1] <= last[:, 0])
@@ -134,7 +134,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:
-    """Return the pairs that touch a common bank at a cost, each with the cost."""
+    """Return the pairs, with their costs, that touch a common bank although a weight makes that cost something."""
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]
@@ -142,12 +142,12 @@ def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tupl
 
 
 def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the pairs that touch a common bank at a cost, once for each entry that names them."""
+    """Return the weighted pairs that touch a common bank, once per entry that names them."""
     return [pair for pair, _ in weighted_clashes(problem, placed)]
 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the `may_share` pairs with bytes at one offset of one pool while both are alive."""
+    """Return the non-empty `may_share` pairs at one offset of one pool while both are alive."""
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}

@@ -1,7 +1,7 @@
-"""The independent verifier of plans: simple on purpose, and without code of the solvers.
+"""The independent verifier of plans: deliberately simple, and without code of the solvers.
 
 A buffer is alive, with all its bytes, whenever one of its aliases is; an alias never conflicts with the buffer that
-contains it. Buffers of no bytes need a legal offset, but share no bytes and add nothing to a pool's use.
+contains it. Zero-size buffers need a legal offset, but share no bytes and add nothing to a pool's use.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from memplan.planner.verify.violation import Violation, buffer_violation, false_
 __all__ = ["MAX_LISTED", "Violation", "check_places", "verify"]
 
 MAX_LISTED = 1000
-"""The most violations that are listed of one kind, such as misplaced buffers, shared bytes or claims."""
+"""The maximum number of listed violations of one kind, such as misplaced buffers, shared bytes or claims."""
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
-    """Return every violation of a plan, from any source; none for a valid plan. O(m log m) time for m lifetimes.
+    """Return all violations of a plan from any source; empty for a valid plan. O(m log m) time for m lifetimes.
 
-    A plan whose status is `infeasible` or `unknown` is valid if it places nothing. The claims of a plan (peak, used,
-    bounds, gap, cost) must agree with its placements; costs are computed as its profile requires. At most MAX_LISTED
-    violations of each kind are listed, and one more states that there are others.
+    A plan with status `infeasible` or `unknown` is valid if it places nothing. A plan's claims (peak, used, bounds,
+    gap, cost) must agree with its placements; costs are computed as its profile requires. At most MAX_LISTED violations
+    of each kind are listed, followed by one that states that there are more.
     """
     problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, and those of plans that differ too little from earlier ones."""
+    """Yield the violations of each further plan, and one for each plan that differs too little from earlier ones."""
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
@@ -67,7 +67,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
-        # The cost bound of each earlier plan also holds for all later plans.
+        # The plans are listed by cost, so each plan's cost bound must hold for all later plans too.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
@@ -75,7 +75,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs, as positions of roots, that cost something in a plan; a weight of 0 costs nothing."""
+    """Return the pairs, as positions of roots, that incur a cost in a plan; a weight of 0 costs nothing."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
@@ -83,7 +83,7 @@ def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
 
 
 def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
-    """Return at most MAX_LISTED violations; if there are more, a last one states that."""
+    """Return at most MAX_LISTED violations; if there are more, one further violation states that."""
     listed = list(islice(violations, MAX_LISTED + 1))
     if len(listed) > MAX_LISTED:
         listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
@@ -91,7 +91,7 @@ def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
 
 
 def _incomplete_placements(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
-    """Yield the violations for unknown pools, and for unknown, repeated and missing buffers."""
+    """Yield a violation for each unknown pool, and for each unknown, repeated or missing buffer."""
     ids, pools = problem.buffers.ids, {pool.name for pool in problem.pools}
     for row, pool in enumerate(placements.pool_names):
         if pool not in pools:
@@ -138,14 +138,14 @@ def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]
 
 
 def _page_border_sentence(page: int, offset: int, size: int, pool: Pool) -> str | None:
-    """Return the sentence about a buffer that crosses a page border, or None."""
+    """Return the error sentence for a buffer that crosses a page border; None if it does not."""
     if (pool.base_address + offset) % page + size <= page:
         return None
     return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {excerpt(pool.name)}"
 
 
 def _remainder_sentence(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
-    """Return the sentence about an offset with a wrong remainder, or None."""
+    """Return the error sentence for an offset with a wrong remainder; None if it is right."""
     modulus, remainder = rule
     if offset % modulus == remainder:
         return None
@@ -157,13 +157,13 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
     "offset_mod": ("wrong-remainder", _remainder_sentence),
     **extensions("checkers"),
 }
-"""By rare field of buffers, the rule's word, and the function that checks an offset in a pool."""
+"""For each rare field of buffers, the rule's word, and the function that checks an offset in a pool."""
 
 
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield, for each rule about one pool, its word, which buffers of `here` break it, and a sentence."""
+    """Yield, for each rule about a pool, its word, a mask of the buffers `here` that break it, and a sentence."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:
@@ -173,7 +173,7 @@ def _pool_rule_breaks(
         yield "pool-not-allowed", np.isin(here, np.array(forbidden)), "must be in a pool that it does not forbid"
     steps = ((table.alignment[here], "its"), (np.array([pool.alignment]), "its pool's"))
     for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):
-        # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
+        # Alignments are at most 2^62, so the sum of two remainders stays below 2^63 and fits int64.
         address = (pool.base_address % step + offset % step) % step if pool.base_address else offset % step
         base = f" from base address {pool.base_address}" if pool.base_address else ""
         yield "misaligned", address != 0, f"must have an address{base} that {whose} alignment divides"
@@ -185,8 +185,9 @@ def _pool_rule_breaks(
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
-        # Only the lowest-starting range that ends above the offset needs to be checked. In the order of starts, it is
-        # the first at which the largest end so far exceeds the offset.
+        # Among ranges that end above the offset, only the first to start can overlap first. In the order of starts, it
+        # is where
+        # the largest end so far first exceeds the offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
         yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"

@@ -1,4 +1,4 @@
-"""Violations, by which the verifier reports broken rules; each rule's word is defined at its check."""
+"""Violations, by which the verifier reports broken rules; the check of a rule defines the rule's word."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from memplan.planner.errors import excerpt
 class Violation:
     """A broken rule of a plan.
 
-    `first` and `second` are the ids of the buffers, and `bytes` and `time` the half-open ranges that both share.
+    `first` and `second` are the ids of the buffers; `bytes` and `time` are the half-open ranges that they share.
     """
 
     rule: str
@@ -21,7 +21,7 @@ class Violation:
 
 
 def buffer_violation(name: int | str, rule: str, sentence: str) -> Violation:
-    """Return the violation of a rule by one buffer."""
+    """Return the violation for a rule that one buffer breaks."""
     return Violation(rule, f"buffer {excerpt(name)}: {sentence}", first=name)
 
 

@@ -1,1 +1,1 @@
-"""The question `certify`: proofs of plans that can be checked without memplan."""
+"""The question `certify`: certificates of plans, which programs independent of memplan can check."""

@@ -1,1 +1,1 @@
-"""The question `check`: budgets, a baseline, and the differences between two plans."""
+"""The question `check`: compare a plan with budgets and a baseline, and list the differences between plans."""

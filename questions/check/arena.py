@@ -1,4 +1,4 @@
-"""Compare the total memory that a runtime takes for a model file, its arena, with the budget of its pool."""
+"""Compare a runtime's arena, its total memory for a model file, with the budget of its pool."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RuntimeArena(Answer):
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
-    """Return a failure if a model is split over several pools and its kernels may need more memory than is known."""
+    """Return a failure if a model uses several pools and has kernels with unknown memory needs."""
     message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
@@ -54,7 +54,7 @@ def _unknown_sentence(arena: RuntimeArena) -> str:
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return a failure if an arena exceeds the budget of its pool, or may exceed it since kernels are unknown."""
+    """Return a failure if the arena exceeds the pool's budget, or may exceed it because kernels are unknown."""
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
@@ -74,7 +74,7 @@ def _read_arena(value: Any) -> RuntimeArena:
 
 
 def _arena_of_file(reader: Reader, values: InputValues) -> RuntimeArena | None:
-    """Return the arena that a model file implies; None if a plan is given, or the file's runtime has no known rules."""
+    """Return the arena of a model file; None if a plan is given or memplan does not know the runtime's arena."""
     imported = reader.imported
     if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in values:
         head, tail = imported.own_peak, imported.beside

@@ -1,4 +1,4 @@
-"""Budgets of pools in bytes, the tolerated growth of a pool, and the search for plans within budgets."""
+"""Budgets of pools in bytes, the tolerated growth of a pool, and planning within budgets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MOST_PERCENT = 1_000_000
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The growth that a pool is allowed: a number of bytes plus a share of its former use."""
+    """The growth in bytes that a pool is allowed: a fixed number of bytes plus a fraction of its baseline use."""
 
     bytes: int = 0
     part: Fraction = Fraction(0)
 
     @classmethod
     def read(cls, text: str) -> Tolerance:
-        """Read a tolerance such as `2%`, `512` or `1KiB`; raises OptionError."""
+        """Parse a tolerance such as `2%`, `512` or `1KiB`; raises OptionError."""
         try:
             if not text.endswith("%"):
                 return cls(bytes=parse_size(text))
@@ -39,15 +39,15 @@ class Tolerance:
         return cls(part=percent / 100)
 
     def allowed_growth(self, before: int) -> int:
-        """Return the growth in bytes that a pool is allowed which used `before` bytes."""
+        """Return the bytes by which a pool may grow if it used `before` bytes in the baseline."""
         return self.bytes + int(self.part * before)
 
 
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
-    """Read budgets: `SIZE` for the only pool, or `NAME=SIZE`. Return the problem with these pools, and bytes by pool.
+    """Parse budgets, `SIZE` for the only pool or `NAME=SIZE`; return the problem with its pools and bytes by pool.
 
-    If the problem names no pools, several budgets define them, without sizes, in order of preference. The single budget
-    `unlimited` means no budget. Raises OptionError.
+    If the problem does not name its pools, several budgets define the pools in order of preference, without sizes. The
+    single budget `unlimited` stands for no budget. Raises OptionError.
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}
@@ -60,14 +60,14 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
     names = [pool.name for pool in problem.pools]
     if unknown := [name for name, _ in named if name not in names]:
         name = Option("capacity", f"{unknown[0]}={UNLIMITED}")
-        way = (": ", name, " gives it this name") if problem.pools == (Pool(),) else ()
+        way = (": ", name, " names the only pool so") if problem.pools == (Pool(),) else ()
         rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(unknown[0])}"
         raise OptionError.from_rule("budgets", rule, *way)
     return problem, budgets
 
 
 def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
-    """Return the problem with the size of each pool reduced to its budget."""
+    """Return the problem with each pool's size lowered to its budget."""
     limits = []
     for pool in problem.pools:
         sizes = [size for size in (pool.size, budgets.get(pool.name)) if size is not None]
@@ -77,17 +77,18 @@ def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
 
 
 class PlanOne(Protocol):
-    """A function that plans a problem in a share (0 to 1) of the remaining time."""
+    """A function that plans a problem within a share (0 to 1) of the remaining time."""
 
     def __call__(self, problem: Problem, /, *, share: float) -> Plan:
-        """Return a plan of the problem."""
+        """Return a plan of the problem, made in this share of the remaining time."""
 
 
 def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne) -> Plan:
-    """Return a plan within the budgets if one is found, else a plan that shows by how much they are exceeded.
+    """Return a plan within the budgets if one is found, else a plan that shows the excess over each budget.
 
-    The first plan ignores the budgets, so that its lower bounds are bounds of the problem itself. Only if it exceeds a
-    budget and the objective is not the peak of one pool, a second plan gets the budgets as sizes and half of the time.
+    The first plan ignores the budgets, so that its lower bounds hold for the problem itself. A second plan, with the
+    budgets as pool sizes and half of the time, is made only if the first exceeds a budget and the objective is not the
+    peak of a single pool.
     """
     is_once = not budgets or (len(problem.pools) == 1 and problem.objective == "peak")
     plan = plan_one(problem, share=1 if is_once else 0.5)
@@ -102,7 +103,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan made for smaller pools as a plan of the problem, without the claims that hold only for them."""
+    """Return a plan made for the smaller pools as a plan of the problem, without claims proved only for those pools."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

@@ -1,4 +1,4 @@
-"""The question `check`: whether a plan keeps its budgets and baseline, and which buffers made a peak grow."""
+"""The question `check`: whether a plan meets its budgets and baseline, and which buffers made a peak grow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from memplan.questions.question import Answer, AnswerOfFile, Control, Question, 
 from memplan.questions.reading import Reader
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
-"""The seconds reserved per buffer for the check and for its differences, and the largest share of time for both."""
+"""The seconds reserved per buffer for the check and for the list of differences; the maximum share of time for both."""
 
 
 class CheckOptions(SearchOptions):
@@ -109,16 +109,16 @@ def check(
     if problem is not None:
         problem, budgets = read_budgets(options.budgets, problem)
     elif options.budgets or plan is None:
-        raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'a plan to be made'}")
+        raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'making a plan'}")
     if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
         option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
-        raise OptionError(f"{option}: must come with a baseline")
+        raise OptionError(f"{option}: must be given with a baseline")
     then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
-        raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
+        raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
     if not options.budgets and baseline is None and not is_limited:
-        raise OptionError(("check: needs a budget or a baseline: ", Option("budgets", "256KiB")))
+        raise OptionError(("check: must be given a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)
 
     def report_on(plan: Plan) -> Check:
@@ -146,12 +146,12 @@ def check(
                 greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _make_plan(problem, budgets, chosen, making)
-    assert plan is not None, "it is given or made"
+    assert plan is not None, "the plan is either given or made"
     return report_on(plan)
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
-    """Return a plan within the budgets, made without reports of progress."""
+    """Return a plan within the budgets, without reporting progress."""
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
@@ -161,12 +161,12 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return the baseline, validated for the problem; returned as it is if only placements are compared."""
+    """Return the baseline, checked against the current problem unless only placements are compared."""
     return found if now is None or options.differences else checked_baseline(found, now)
 
 
 def _add_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
-    """Return the check with the difference from the baseline, and a failure if `unmoved` buffers moved."""
+    """Return the check with its difference from the baseline, and a failure if option `unmoved` is violated."""
     failures = found.failures
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
@@ -182,7 +182,7 @@ def check_plan(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Check:
-    """Return the check of a plan against budgets and a baseline; the plan is assumed to be valid."""
+    """Return the check of a plan, assumed to be valid, against budgets and a baseline."""
     pools: tuple[CheckedPool, ...] = ()
     failures: list[Failure] = []
     changes = None
@@ -207,6 +207,7 @@ def check_plan(
 
 
 def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
+    """Count the buffers that stayed, moved, appeared and disappeared between two tables of placements."""
     places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)
@@ -220,14 +221,14 @@ def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
 
 
 def unread(subject: str, sentences: Iterable[str]) -> Check:
-    """Return the failed check of a model that could not be read, with the reasons."""
+    """Return a failed check for a model that could not be read, with the sentences that say why."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
     return Check.from_fields(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
 def lines(found: Check) -> Iterator[str]:
-    """Yield the lines of text for people: warnings, failures, and the bytes that each pool uses."""
+    """Yield the text lines of the answer: warnings, failures, and the bytes used in each pool."""
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
     if found.reproducible is False:
@@ -259,7 +260,7 @@ _BASELINE = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
-    """Return the problem in a file; a plan in the same file becomes the reader's `own_plan`."""
+    """Return the problem in a file; if the file also has a plan, store the plan in the reader's `own_plan`."""
     if (planned := planned_in(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan
@@ -270,7 +271,7 @@ _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPL
 
 
 def _refutation(values: InputValues, answer: Check) -> str | None:
-    """Return how a check's plan breaks its problem, with the pools that the budgets name; None if it is valid."""
+    """Return how the answer's plan violates the problem with the pools that budgets define; None if it is valid."""
     problem = values.get("problem")
     pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
     return plan_refuted({**values, "problem": pooled}, answer)

@@ -1,4 +1,4 @@
-"""The difference between two plans: buffers added, removed, changed and moved (with reasons), and growth of peaks."""
+"""The difference between two plans: buffers added, removed, changed and moved (with the reason), and peak growth."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memplan.questions.plan.baseline import Baseline
 from memplan.questions.question import Answer
 
 MOST_LINES = 50
-"""The most moves listed as text for people; JSON has all of them."""
+"""The maximum number of moves listed as text; JSON lists all moves."""
 _MOST_CAUSES = 1000
-"""The most causes listed for the growth of a pool; the bytes of the others are added up."""
+"""The maximum number of causes listed for a pool's growth; the bytes of all further causes are summed up."""
 _NOT_REACHED = "the time was over before its old place was looked at"
 Lifetimes = tuple[tuple[int, int], ...]
 Value = TypeVar("Value")
@@ -111,10 +111,10 @@ _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
 
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
-    """Return the difference between two plans, with their problems if known; buffers are matched by id.
+    """Compare two plans, each with its problem if known; buffers are matched by id.
 
-    Once `is_over()` is true, the reasons of the remaining moves are reported as unknown. Empty buffers, and buffers
-    inside others (aliases, which follow them), count neither as moved nor as stayed.
+    Once `is_over()` is true, the remaining moves get the reason `unknown`. Zero-size buffers and aliases count neither
+    as moved nor as stayed, since an alias follows the buffer that contains it.
     """
     old, new = before.plan.placements, after.plan.placements
     both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
@@ -125,8 +125,8 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
     return Difference(
         added=tuple(name for name in new.ids if name not in old.row_of),
         removed=tuple(name for name in old.ids if name not in new.row_of),
-        resized=None if both is None else tuple(Resized(**row) for row in _changed_values(*both, _size)),
-        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changed_values(*both, _lifetimes)),
+        resized=None if both is None else tuple(Resized(**row) for row in _changed_values(*both, _size_of)),
+        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changed_values(*both, _lifetimes_of)),
         moved=moved,
         stayed=len(common) - len(moved),
         moved_bytes=None if after.problem is None else sum(move.bytes or 0 for move in moved),
@@ -146,13 +146,14 @@ def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
 
 
 def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the bytes that a plan uses in each pool: computed from placements, or as claimed if sizes are unknown."""
+    """Return the bytes used in each pool: computed from the placements, or the plan's claim if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return pool_uses(problem, PlacedBuffers.from_placements(problem, plan.placements))
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
+    """True if a buffer exists in the problem, has a size above 0 and is not an alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)
@@ -160,25 +161,25 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield the id, old value and new value of each buffer that both problems have and whose value differs."""
+    """Yield the id, old value and new value for each buffer common to both problems whose value changed."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
             yield {"id": name, "before": before, "after": after}
 
 
-def _size(problem: Problem, i: int) -> int:
+def _size_of(problem: Problem, i: int) -> int:
     return int(problem.buffers.size[i])
 
 
-def _lifetimes(problem: Problem, i: int) -> Lifetimes:
+def _lifetimes_of(problem: Problem, i: int) -> Lifetimes:
     return tuple(problem.buffers.intervals(i))
 
 
 def _moved_buffers(
     before: PlacementTable, after: PlacementTable, problem: Problem | None, is_over: Callable[[], bool]
 ) -> Iterator[Moved]:
-    """Yield the buffers that moved between two plans, in the order of the new plan."""
+    """Yield the buffers whose pool or offset differs between two plans, in the order of the new plan."""
     reasons = None
     for row in after:
         k = before.row_of.get(row.id)
@@ -209,7 +210,7 @@ def _moved_buffers(
 
 
 def _growth_by_pool(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
-    """Return the growth of each pool's peak, the largest cause first; None if the problem of a plan is unknown."""
+    """Return the growth of each pool's peak with its causes, largest first; None if a plan's problem is unknown."""
     then, now = before.occupancies, after.occupancies
     if then is None or now is None:
         return None
@@ -229,7 +230,7 @@ def _growth_by_pool(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] 
 
 
 def lines_of_difference(found: Difference) -> Iterator[str]:
-    """Yield the lines of text for people, one for each fact of a difference."""
+    """Yield the text lines of a difference, one for each fact."""
     before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
     change = ""
     if found.peak is not None and found.peak_before is not None:

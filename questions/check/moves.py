@@ -1,4 +1,4 @@
-"""Reasons of moves: why a buffer of a new plan does not have the pool and offset that an old plan gave it."""
+"""Reasons of moves: why a new plan does not keep the pool and offset of a buffer in the old plan."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from memplan.planner.verify.tie_rules import PAIR_RULES, pool_uses
 from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
-"""The reasons of a move: the new plan chose another pool; the old place breaks a rule of the new problem; another
-buffer has its bytes now; it ends above the new plan's use; it is free; the problem is unknown."""
+"""The reasons of a move: `pool`, the new plan chose another pool; `rule`, the old place breaks a rule of the new
+problem; `taken`, another buffer occupies the old place; `above`, the old place ends above the bytes that the new plan
+uses; `free`, the old place is free; `unknown`, the problem is unknown."""
 
 
 def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
-    """Return the first start and the last end of each buffer together with its aliases, (n,) each.
+    """Return, as arrays (n,), the first start and the last end of each buffer together with its aliases.
 
-    Both span all time for a buffer without lifetimes and for a buffer in a pair of `conflicts`.
+    The span is unbounded for a buffer without lifetimes and for a buffer listed in `conflicts`.
     """
     table, roots = problem.buffers, problem.roots
     root = np.array([roots.get(i, (i, 0))[0] for i in range(len(table))], dtype=np.int64)
@@ -39,7 +40,7 @@ def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
 
 
 class MoveReasons:
-    """The reasons of moves: for each buffer, why it does not have its old place in the new plan."""
+    """Explain moves: for each buffer, why the new plan does not keep its old pool and offset."""
 
     def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
         self.problem = problem
@@ -51,13 +52,13 @@ class MoveReasons:
         self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)
         self.low, self.high, self.group = now.offset, now.offset + size, now.group[0]
         self.lives = np.argsort(now.lifetime_root, kind="stable")
-        """The positions of all lifetimes, sorted by buffer; those of buffer `i` begin at `first[i]`."""
+        """The positions of all lifetimes, grouped by buffer; the group of buffer `i` begins at `first[i]`."""
         self.first = np.searchsorted(now.lifetime_root[self.lives], np.arange(len(size) + 1))
         self.may_share = {frozenset(map(now.root_of, pair)) for pair in problem.may_share}
         self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
 
     def reason_of(self, i: int) -> tuple[Reason, str]:
-        """Return the kind of reason why a buffer moved, and a sentence that explains it."""
+        """Return the reason why a buffer moved, as a keyword and as a sentence."""
         problem, old = self.problem, self.old
         if i in old.must_move:
             return "rule", old.must_move[i]
@@ -78,7 +79,7 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _occupant(self, i: int, q: int, offset: int) -> Id | None:
-        """Return the first buffer that conflicts with buffer `i` and now has bytes of its old place, or None."""
+        """Return the first conflicting buffer that now occupies part of buffer `i`'s old place, or None."""
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
         is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])
@@ -93,7 +94,7 @@ class MoveReasons:
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
     def _rule_message(self, i: int, q: int, offset: int) -> str | None:
-        """Return the message of a pair rule that the new plan would break with buffer `i` at its old place, or None."""
+        """Return the violation message if buffer `i` at its old place would break a pair rule; else None."""
         pool, offsets = self.now.pool.copy(), self.now.offset.copy()
         pool[i], offsets[i] = q, offset
         there, name = PlacedBuffers(self.problem, pool, offsets), self.problem.buffers.ids[i]
@@ -104,7 +105,7 @@ class MoveReasons:
         return None
 
     def _first_common_time(self, i: int, j: int) -> list[int]:
-        """Return the first time step at which two buffers are both alive, as a list of one; empty if there is none."""
+        """Return a list with the first time step at which both buffers are alive; the list is empty if none exists."""
         (start, end), (others, ends) = self._lifetimes_of(i), self._lifetimes_of(j)
         begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []

@@ -1,4 +1,4 @@
-"""Compare the use of pools with budgets and a baseline, and list the broken rules with a sentence for each."""
+"""Compare the use of each pool with its budget and baseline, and describe each broken rule in a sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES: Mapping[Rule, str] = {
     "moved": "Where nothing may move, no buffer comes, goes or moves against the baseline.",
 }
 _NAMED = 5
-"""The most buffers that a sentence names."""
+"""The maximum number of buffers that a sentence names."""
 
 
 class Failure(Answer):
@@ -55,7 +55,7 @@ class CheckedPool(Answer):
 
     @property
     def growth_bytes(self) -> int:
-        """The bytes by which the pool grew since the baseline; 0 if it did not grow or its former use is unknown."""
+        """The bytes by which the pool grew since the baseline; 0 if it did not grow or its baseline use is unknown."""
         return max(0, self.growth or 0)
 
     @property
@@ -72,7 +72,7 @@ def checked_pools(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Iterator[CheckedPool]:
-    """Yield the use of each pool of a valid plan, with its budget and its use in the baseline."""
+    """Yield, for each pool, the bytes that a valid plan uses, its budget, and its use in the baseline."""
     is_comparable = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
     bounds = {use.name: use.lower_bound for use in plan.pools}
     growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
@@ -97,7 +97,7 @@ def checked_pools(
 
 
 def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
-    """Return a failure for each rule that a pool breaks: its budget, and its growth beyond the tolerance."""
+    """Return one failure per rule that the pool breaks: exceeding its budget, or growing beyond the tolerance."""
     failures = []
     if pool.over_budget:
         least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
@@ -116,13 +116,14 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
 
 
 def _live_set_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
+    """Return a sentence that lists the largest buffers of a live set with their sizes."""
     where = "" if peak.time is None else f" at {peak.time}"
     named = [f"{excerpt(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
     return f"Alive{where}: {_list_text(named, len(peak.buffers))}"
 
 
 def growth_sentence(pool: CheckedPool) -> str:
-    """Return a sentence that names the buffers that made the peak grow."""
+    """Return a sentence that names the buffers responsible for the growth of a pool's peak."""
     if pool.causes is None:
         return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
     more = [cause for cause in pool.causes if cause.bytes > 0]
@@ -132,7 +133,7 @@ def growth_sentence(pool: CheckedPool) -> str:
 
 
 def cause_text(cause: Cause) -> str:
-    """Return a cause as text: the buffer, its bytes, and the reason."""
+    """Describe one cause of growth: the buffer, its bytes, and what changed."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
     return f"{excerpt(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
 

@@ -1,4 +1,4 @@
-"""The question `explain`: why a problem does not fit or has its peak, and which changes would help."""
+"""The question `explain`: why a problem does not fit or what determines its peak, and which changes would help."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INPUTS = extensions("inputs")
 if TYPE_CHECKING:
     OperationGraph = Any
 else:
-    OperationGraph = _INPUTS["graph"].wire  # the class that arguments are checked against
+    OperationGraph = _INPUTS["graph"].wire  # arguments must be instances of this class
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
@@ -80,7 +80,7 @@ def explain(
     note(answer := _answer_from_plan(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
         answer = _answer_from_plan(asked, plan, _reported_reason(asked, plan, running.limit_to(reason_s)))
-    elif not running.is_over:  # the reason is quick, so the search for the best plan gets the rest
+    elif not running.is_over:  # the peak needs no search for a reason, so that the best plan gets the rest
         plan = _timed_plan(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer_from_plan(asked, plan, None)
     if not (options.repairs or options.what_if):
@@ -93,7 +93,7 @@ def explain(
 
 
 def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer for a plan: its peaks if it has placements, else the explanation why it has none."""
+    """Return the answer for a plan: the peaks of its pools if it has placements, else the given explanation."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
@@ -110,12 +110,14 @@ def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kep
 
 
 def _reported_reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+    """Report the solver's explanation as a first stage, then search and return the irreducible reason."""
     if plan.status == "infeasible" and plan.explanation is not None:
         control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
     return reason_of(problem, plan, control)
 
 
 def _pool_peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
+    """Return the peak of each pool in a plan, with the buffers that determine it."""
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
     return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
@@ -129,7 +131,7 @@ def _requested_repairs(
     running: Control,
     limit_s: float,
 ) -> Repairs:
-    """Return repairs of a problem and, if they are none and it is from a graph, repairs of the graph's operations."""
+    """Return the repairs of a problem; if a graph's problem does not fit, also repairs of its operations."""
     if graph is None:
         return repairs_of(problem, plan, options, running.limit_to(limit_s))
     own = options if options.kinds else options.model_copy(update={"kinds": KINDS_OF_MODELS})
@@ -143,22 +145,22 @@ def _requested_repairs(
 
 
 def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
-    """Return the given problem, or that of a graph in one pool of `capacity` bytes; raises InputError."""
+    """Return the given problem, or the problem of a graph in one pool of `capacity` bytes; raises InputError."""
     if problem is not None:
         if capacity is not None:
-            raise InputError("capacity: must be given with a graph only, as a problem has the sizes of its pools")
+            raise InputError("capacity: must be given with a graph only: a problem contains the sizes of its pools")
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
-        rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {excerpt(capacity)}"
+        rule = f"must be a number of bytes from 1 to {MAX_BYTES}, got {excerpt(capacity)}"
         raise InputError(f"capacity: {rule}")
     of_graph: Problem = search("problem-of-graph")(graph)
     return of_graph.with_capacity(capacity)
 
 
 def lines(found: ExplainAnswer) -> Iterator[str]:
-    """Yield the lines of text for people: the reason, its members, a sufficient size, and the requested studies."""
+    """Yield the text lines of the answer: the reason, its members, a sufficient size, and requested studies."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
     if found.stop_reason not in ("proved", None):

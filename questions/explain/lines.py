@@ -1,4 +1,4 @@
-"""Lines of text that explain an answer to people: the reason, the peaks, repairs, and the worth of changes."""
+"""The text lines of an explanation for people: the reason, the peaks, the repairs, and the worth of changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memplan.planner.model.plan import Explanation
 from memplan.questions.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 
 _ROWS = 20
-"""The most buffers in a printed table."""
+"""The maximum number of buffers in a printed table."""
 
 
 def lines_of_reason(reason: Explanation) -> Iterator[str]:
-    """Yield the lines of a reason: its kind, buffers and rules, the bytes it needs, and a size that is sufficient."""
+    """Yield the text lines of a reason: its kind, buffers and rules, the bytes it needs, and a sufficient pool size."""
     text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
     yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
@@ -30,7 +30,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield a line for each repair with its price, repairs of operations first, or a line that there is none."""
+    """Yield one line per repair with its cost, repairs of operations first, or a line that no repair exists."""
     if found.of_operations is not None and found.of_operations.repairs:
         yield from _lines_of_operations(found.of_operations)
     for each in found.repairs:
@@ -56,7 +56,7 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 
 def _operations_repair_text(each: OrderRepair) -> str:
-    """Return a repair of operations as a phrase, with the command that applies it."""
+    """Describe a repair of operations as a phrase, with the command that applies it."""
     if each.kind == "in-place":
         return "operations write over inputs that nothing reads later (`memplan plan --in-place`)"
     if each.kind == "recompute":
@@ -71,7 +71,7 @@ def _operations_repair_text(each: OrderRepair) -> str:
 
 
 def change_text(change: RepairChange) -> str:
-    """Return a change to a problem as a phrase in the imperative."""
+    """Describe a change to a problem as an imperative phrase."""
     name = excerpt(change.buffers[0])
     if change.kind == "in-place":
         return f"make {excerpt(change.buffers[1])} in place of {name}"
@@ -89,7 +89,7 @@ def change_text(change: RepairChange) -> str:
 
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
-    """Yield the lines of a what-if study: the buffers whose change saves most, then pools, pairs and rules."""
+    """Yield the text lines of a what-if study: buffers by the bytes their change saves, then pools, pairs and rules."""
     size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
     yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)

@@ -1,4 +1,4 @@
-"""Values of repairs and of the worth of changes; a worth in bytes is an interval, and exact if it is a point."""
+"""Answer classes for repairs and for what changes are worth: intervals of bytes, of which points are exact."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Source = Literal["live-set", "plan", "search", "open"]
 Outcome = Literal["fits", "repaired", "none", "unknown"]
 KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")
 KINDS_OF_MODELS: tuple[ChangeKind, ...] = ("unpin", "alignment", "pool")
-"""The kinds of changes for a model, whose lifetimes follow from its operations; operations have other repairs."""
+"""The kinds of changes allowed for a model: lifetimes follow from its operations, whose order has separate repairs."""
 
 
 class RepairChange(PlanValue):
@@ -202,7 +202,7 @@ class WhatIf(PlanValue):
 
 
 MOST_CHANGES = 4
-"""The most changes of a repair; more would amount to another program."""
+"""The maximum number of changes in a repair; more would make the program a different one."""
 
 
 class ExplainOptions(SearchOptions):

@@ -1,6 +1,6 @@
-"""The worth of each buffer, pool and rule: the change of the peak if it is changed or dropped.
+"""What each buffer, pool and rule is worth: how far the peak changes if it is changed or dropped.
 
-Most values follow from the live sets and the given plan; for the others, the changed problem is planned.
+Most values follow from the live sets and the given plan; for all other values, the changed problem is planned.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
-"""The most seconds for the plan of one changed problem."""
+"""The maximum seconds for planning one changed problem."""
 _SOLVE_SHARE, _FIT_SHARE = 0.5, 0.1
-"""The shares of the remaining time for planning a pool without a size, and for one query about growth."""
+"""The maximum shares of the remaining time: for planning a pool without a size, and for one query about growth."""
 _FOUND = ("optimal", "feasible")
 Interval = tuple[int, int]
 
 
 def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
-    """Return the worth of single changes to a problem, compared with its best plan.
+    """Compute how far single changes to a problem change the peak of its best plan.
 
-    `plan` is the result of a solve. A problem of one pool that does not fit is studied as if its pool had no size, and
-    the answer records that. If no plan is found, the answer has only a status.
+    `plan` is the result of a solve. If a problem with one pool does not fit, the pool is studied without its size,
+    which the answer records. If no plan is found, the answer consists of the status only.
     """
     size = problem.pools[0].size
     has_no_size = plan.status not in _FOUND and len(problem.pools) == 1 and size is not None
@@ -83,7 +83,7 @@ def _set_capacity(problem: Problem, size: int | None) -> Problem:
 
 
 class _Study:
-    """The study of changes to one problem and its plan, until a deadline."""
+    """A study of single changes to a problem and its plan, until a deadline."""
 
     def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
         self.problem, self.plan, self.options, self.control = problem, plan, options, control
@@ -91,7 +91,7 @@ class _Study:
         self.left_out = 0
 
     def buffers(self) -> tuple[BufferWorth, ...]:
-        """Return the worth of each buffer that has bytes and is no alias."""
+        """Return the worth of each buffer that has a size above 0 and is not an alias."""
         instance, body = compile_problem(self.problem), bodies(self.problem)
         near = _SinglePool.from_plan(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
@@ -103,29 +103,29 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the trivial bounds for a buffer that was not examined in time, and count it as left out."""
+        """Return trivial bounds for a buffer not examined in time, and count the buffer as left out."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
     def _buffer_worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
-        """Return the worth of buffer `i`; its possible growth is included if sizes are independent.
+        """Return the worth of buffer `i`, with its possible growth if the sizes of buffers are independent.
 
-        Growth is decided for a pool that ends at the peak: first by the live sets, then by bisection.
+        Growth is decided for a pool that ends at the peak: by the live sets first, then by bisection.
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
 
-        def rest() -> Problem:  # built only if needed
+        def rest() -> Problem:  # built only on demand, because it is slow
             return self._remaining_problem(body != i)
 
         if near is None:
-            gain, by = self._gain(rest)
+            gain, by = self._peak_reduction(rest)
             return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=by)
-        gain, by = self._gain(rest, near.bound(i, 0), near.end_with(i, 0))
+        gain, by = self._peak_reduction(rest, near.bound(i, 0), near.end_with(i, 0))
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
-        while least < most and not self.control.is_over:  # `most` is tried first, since live sets mostly decide
+        while least < most and not self.control.is_over:  # `most` first: the bound by live sets is usually exact
             answer = queries.fits(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
@@ -139,22 +139,24 @@ class _Study:
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
             shrunk = resize_buffer(self.problem, i, smaller)
-        except ProblemError:  # an alias uses the bytes to be removed
+        except ProblemError:  # an alias occupies the bytes to be removed
             return row
-        gain, _ = self._gain(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
+        gain, _ = self._peak_reduction(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
     def _remaining_problem(self, kept: Bool) -> Problem:
-        """Return the problem of the kept buffers, with the original objective and weights."""
+        """Return the problem restricted to the kept buffers, with its objective and weights unchanged."""
         names = set(filter_rows(self.problem.buffers, kept).ids)
         rest = part(self.problem, kept)
         return replace_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
-    def _gain(self, change: Callable[[], Problem], bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
-        """Return the fall of the peak in bytes, (least, most), in a changed problem, and the evidence for it.
+    def _peak_reduction(
+        self, change: Callable[[], Problem], bound: int = 0, here: int | None = None
+    ) -> tuple[Interval, Source]:
+        """Return by how many bytes a change lowers the peak, as (least, most), and the evidence for it.
 
-        `bound` is a lower bound of the changed problem's peak; `here` is the peak of the given plan in that problem.
+        `bound` is a lower bound on the changed problem's peak; `here` is the given plan's peak in the changed problem.
         """
         here = self.peak if here is None else here
         if bound >= self.peak:
@@ -168,7 +170,8 @@ class _Study:
         best, least = here if plan.peak is None else plan.peak, max(bound, plan.lower_bound or 0)
         if plan.status == "optimal" and self.plan.status == "optimal":
             return (self.peak - best,) * 2, "search"
-        # In one pool, the given plan may be better than a plan found in short time. In several, a change may cost more.
+        # In one pool, the given plan may beat a plan found in a short time; with several, a change may even raise the
+        # cost.
         best = best if len(changed.pools) > 1 else min(best, here)
         gain = min(0, self.peak - best) if len(changed.pools) > 1 else self.peak - best
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
@@ -177,20 +180,21 @@ class _Study:
         return _solve_for(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
-        """Return the worth of more bytes in each pool that has a size."""
+        """Return, for each pool with a size, how far the peak or the cost falls if the pool is enlarged."""
         return tuple(self._pool_worth(q) for q, pool in enumerate(self.problem.pools) if pool.size is not None)
 
     def _pool_worth(self, q: int) -> PoolWorth:
+        """Return the gain if pool `q` gets more bytes, as an interval from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
-        if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the least peak fits already
+        if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the optimal peak already fits the pool
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
         larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
         try:
             changed = replace_fields(
                 self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
             )
-        except ProblemError:  # the next pool's address depends on this size
+        except ProblemError:  # the address of the next pool depends on this size
             changed = None
         if changed is None or self.control.is_over:
             self.left_out += 1
@@ -207,7 +211,7 @@ class _Study:
         return PoolWorth(pool=pool.name, more=self.options.more, gain=gain, exact=is_exact)
 
     def pairs(self) -> tuple[PairWorth, ...]:
-        """Return the worth of each pair that pays a cost for sharing bytes."""
+        """Return the worth of each pair of buffers that pays a cost for sharing bytes."""
         prices: dict[tuple[Id, Id], int] = {}
         for row in self.plan.reused:
             prices[row.buffers] = prices.get(row.buffers, 0) + row.cost
@@ -220,6 +224,7 @@ class _Study:
         return tuple(rows)
 
     def _pair_worth(self, pair: tuple[Id, Id], cost: int) -> PairWorth:
+        """Return how the cost changes if a pair shares bytes for free, and if it must not share bytes."""
         here = self.plan.cost or 0.0
         rows = [
             row.model_copy(update={"pairs": tuple(each for each in row.pairs if {*each} != {*pair})})
@@ -228,9 +233,9 @@ class _Study:
         free = self._changed_plan(replace_fields(self.problem, reuse=[row for row in rows if row.pairs]))
         try:
             apart = self._changed_plan(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
-        except ProblemError:  # rules make the pair share bytes in every plan
+        except ProblemError:  # the rules force the pair to share bytes in every plan
             apart = Plan(status="infeasible")
-        # The given plan is also a plan of the problem with the free pair, and cheaper there by the pair's cost.
+        # The given plan also solves the problem in which the pair is free, at a cost lower by the pair's cost.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
         loss = None
@@ -240,7 +245,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return the gains of dropping each rule on the pools or on the buffers that prove the lower bound."""
+        """Return what dropping each rule saves: rules of pools, and of buffers that prove the lower bound."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
@@ -248,14 +253,16 @@ class _Study:
 
         def cost(rule: ProblemRule) -> RuleCost:
             objective = self.problem.objective
-            gain, _ = self._gain(lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective))
+            gain, _ = self._peak_reduction(
+                lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective)
+            )
             return RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1])
 
         return tuple(map(cost, rules_of(self.problem, is_named)))
 
 
 class _SinglePool:
-    """The live sets and the given plan, in bytes, of a problem with one pool and independent sizes."""
+    """The live sets and the given plan, in bytes, of a problem with a single pool and independent sizes."""
 
     def __init__(self, instance: Instance, offset: I64, near: tuple[I64, I64]) -> None:
         self.instance, self.near, unit = instance, near, instance.unit
@@ -266,7 +273,7 @@ class _SinglePool:
 
     @classmethod
     def from_plan(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
-        """Return the tables of a problem; None if rules depend on its sizes, or if it has too many conflicts."""
+        """Return the tables for a problem; None if its rules depend on sizes, or if it has too many conflicts."""
         is_plain = len(instance.pools) == 1 and instance.features <= registry.BY_NAME["exact"].can
         if not is_plain or not instance.is_small_numbered or instance.unplaceable:
             return None
@@ -274,18 +281,18 @@ class _SinglePool:
         return None if assignment is None or near is None else cls(instance, assignment[1], near)
 
     def bound(self, i: int, size: int) -> int:
-        """Return a lower bound in bytes, the largest live set, if buffer `i` had another size."""
+        """Return the largest live set in bytes if buffer `i` had `size` bytes: a lower bound on the peak."""
         k = self.row[i]
         return int((self.load - self._live_mask(k) * (self.size[k] - size)).max(initial=0))
 
     def end_with(self, i: int, size: int) -> int:
-        """Return the end of the given plan in bytes if buffer `i` had another size; 0 removes the buffer."""
+        """Return the peak of the given plan in bytes if buffer `i` had `size` bytes; size 0 removes the buffer."""
         k = self.row[i]
         others = int(np.delete(self.end, k).max(initial=0))
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return the bytes by which buffer `i` may grow at this peak: up to the next buffer, and by the live sets."""
+        """Return by how many bytes buffer `i` may grow at this peak: (up to the next buffer, by the live sets)."""
         k = self.row[i]
         most = self.peak - int(self.load[self._live_mask(k)].max(initial=int(self.size[k])))
         if self.instance.pin[k] >= 0:
@@ -298,6 +305,7 @@ class _SinglePool:
         return max(0, min(most, ceiling - int(self.end[k]))), max(0, most)
 
     def _live_mask(self, k: int) -> Bool:
+        """Return the mask of live sets in which the k-th buffer of the instance is alive."""
         alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
         for r in range(int(instance.first[k]), int(instance.first[k + 1])):
             alive[instance.start[r] : instance.end[r]] = True
@@ -305,6 +313,6 @@ class _SinglePool:
 
 
 def _last_used(plan: Plan, default: int = 0) -> int:
-    """Return the bytes used in the last, least preferred pool; `default` if unknown."""
+    """Return the bytes used in the last (least preferred) pool; `default` if unknown."""
     used = plan.pools[-1].used if plan.pools else None
     return default if used is None else used

@@ -1,4 +1,4 @@
-"""The inputs of questions: how each input is read from JSON and files, and written for a service."""
+"""The inputs of questions: how each is read from JSON and files, and how it is written for a service."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -24,11 +24,11 @@ JSON, BYTES = "application/json", "application/octet-stream"
 EXAMPLE: dict[str, Any] = {
     "buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 }
-"""The problem in examples of request bodies."""
+"""The problem used in examples of request bodies."""
 EXAMPLE_PLAN: dict[str, Any] = {
     "placements": [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
 }
-"""A plan of the example problem."""
+"""A plan of the example problem, for examples of request bodies."""
 
 
 class PlanAndProblem(WireValue):
@@ -39,14 +39,14 @@ class PlanAndProblem(WireValue):
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
-    """Return a JSON value that must be an object; raises `error`, whose message begins with `name`."""
+    """Return a JSON value that must be an object; raises an error of class `error`, whose text begins with `name`."""
     if not isinstance(value, dict):
         raise error(f"{name}: must be an object, got {excerpt(value)}", way=object_way(name))
     return value
 
 
 def read_problem_field(value: object) -> Problem:
-    """Return the problem in a field of a request body, also from operations; raises InputError."""
+    """Return the problem in a field of a request body, given as buffers or as operations; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
@@ -57,7 +57,7 @@ def read_problem_field(value: object) -> Problem:
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:
-    """Return the plan in a field of a request body; raises PlanError."""
+    """Return the plan in a field of a request body; raises PlanError for anything else."""
     content = object_in(value, name, PlanError)
     if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
@@ -69,17 +69,17 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
 
 
 def problem_subject(problem: Problem) -> Subject:
-    """Return the facts by which a job about the problem is listed: its hash, name and number of buffers."""
+    """Return what job lists show about a problem: its hash, name and number of buffers."""
     return Subject(problem_hash(problem), problem.name, len(problem.buffers))
 
 
 def problem_json(problem: Problem) -> Any:
-    """Return a problem as the JSON value of a request body."""
+    """Return the problem as a JSON value for a request body."""
     return from_json(memplan_json.write_problem(problem))
 
 
 def plan_json(plan: Plan) -> Any:
-    """Return a plan as the JSON value of a request body."""
+    """Return the plan as a JSON value for a request body."""
     return plan.model_dump(mode="json", exclude_none=True)
 
 
@@ -105,9 +105,10 @@ PLAN = Input(
 
 
 def _file_field(value: object, name: str = "file") -> bytes:
+    """Return the bytes of a file in a field, given as base64 or as a JSON object; raises FormatError."""
     if isinstance(value, bytes):
         return value
-    if isinstance(value, dict):  # the file itself is JSON
+    if isinstance(value, dict):  # the file is JSON and was not encoded
         return to_json(value)
     if not isinstance(value, str):
         raise FormatError(f"{name}: must be base64 or an object, got {excerpt(value)}")
@@ -118,7 +119,7 @@ def _file_field(value: object, name: str = "file") -> bytes:
 
 
 Base64 = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]
-"""The type of a file's bytes in a JSON body."""
+"""The type of a file's bytes in a JSON body: a base64 string."""
 FILE = Input(
     "file",
     Base64 | dict[str, Any],

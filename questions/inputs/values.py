@@ -1,4 +1,4 @@
-"""Classes for the inputs of a question: how each input is read from JSON and files, and written for a service."""
+"""The class `Input`: how an input of a question is read from JSON and files, and written for a service."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from memplan.questions.reading.adapting import ProblemOptions
 
 T = TypeVar("T")
 InputValues = Mapping[str, Any]
-"""The given inputs of a request, by name."""
+"""The values of a request's inputs, by input name."""
 
 
 class Subject(NamedTuple):
-    """The facts by which a job is listed: a content hash, a name, and the number of buffers."""
+    """What job lists show about an input: a content hash, a name, and the number of buffers."""
 
     hash: str
     name: str | None
@@ -27,18 +27,18 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Input(Generic[T]):
-    """An input of a question: `name` in bodies and in Python; `wire` is its type in the schema.
+    """An input of a question, called `name` in bodies and in Python; `wire` is its type in the schema.
 
-    `from_json` reads the value from a body. `from_file` reads it from the bytes and name of a file, given the inputs
-    before it; None means that the file does not have it. `from_text` reads all values of the command's option that may
-    replace the file. Each raises InputError. `to_json` writes the value for a service. `absent` derives it from other
-    files if the command got no file for it; without `absent`, a file that is not `required` may be left out.
+    The readers raise InputError: `from_json` reads a value of a body; `from_file` reads a file's bytes and name, given
+    the earlier inputs, and returns None if the file lacks the input; `from_text` reads all values of the option that
+    may replace the file. `to_json` writes the value for a service. If the command gets no file for the input, `absent`
+    derives the value from other files; otherwise an input that is not `required` may be omitted.
 
-    The command has a flag for a file that is `named_by_flag`, else an argument. An input that `reads_last` needs the
-    other inputs. `subject` returns the facts for listing a request. `extent` counts its JSON before it is read, and
-    raises InputError for counts that are surely too large. `reading` has the options for reading the file, and `refuse`
-    raises OptionError for options that do not fit the value. An input that `is_foreign` is a file of another system,
-    which the question itself reads as bytes; a service does that in a child process.
+    The command has a flag for an input that is `named_by_flag`, else an argument. An input that `reads_last` is read
+    after all others. `subject` returns what job lists show. `extent` counts the rows of the JSON before it is read, and
+    raises InputError for counts that are too large. `reading` is the class of options for reading the file, and
+    `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another system's
+    file, which the question itself parses; a service does that in a child process.
     """
 
     name: str
@@ -67,9 +67,9 @@ def read_inputs(
     read: Callable[[Input[Any], Any, InputValues, Reader], Any],
     reader: Reader | None = None,
 ) -> InputValues:
-    """Return the inputs of a question by name, each read by `read` with the earlier inputs and a reader.
+    """Return a question's inputs by name; `read` reads each one, given the earlier inputs and a reader.
 
-    An input that is not given is derived from the files that the reader has read. Raises InputError.
+    An input that is not given is derived from the files already read, if its `absent` allows. Raises InputError.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):
@@ -86,16 +86,16 @@ def read_inputs(
 
 
 def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:
-    """Return the facts for listing a request, from its last input that has some: of two problems, the newer one."""
+    """Return what job lists show about a request: the subject of its last input that has one."""
     about = [each for each in inputs if each.subject is not None and each.name in values]
-    assert about, "a question is about something"
+    assert about, "at least one input must have a subject"
     subject = about[-1]
     assert subject.subject is not None
     return subject.subject(values[subject.name])
 
 
 def plan_refuted(values: InputValues, answer: object) -> str | None:
-    """Return how the plan in an answer violates the question's problem; None if it is valid or absent."""
+    """Return how the plan in an answer violates the problem of the question; None if it is valid or absent."""
     problem, plan = values.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
-    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+    return f"plan: is not valid for this problem: {violations[0].message}" if violations else None

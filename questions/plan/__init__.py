@@ -1,1 +1,1 @@
-"""The question `plan`: a pool and an offset for every buffer, with a proof or the gap to a lower bound."""
+"""The question `plan`: a pool and an offset for every buffer, with a proof of optimality or a gap."""

@@ -1,4 +1,4 @@
-"""The forms of an answered plan: JSON, lines for people, and exit statuses."""
+"""The forms of a `plan` answer: JSON, text lines for people, and exit statuses of the command."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +16,7 @@ from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects
 
 
 def plan_status(answer: Plan | ObjectsAnswer) -> int:
-    """Return the exit status of the command: 0 if a plan was found, else 1."""
+    """Return the command's exit status: 0 if a plan was found, else 1."""
     return 0 if answer.status in ("optimal", "feasible") else 1
 
 
@@ -25,11 +25,11 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 @cache
 def _no_problem() -> Problem:
-    return Problem(buffers=())  # made on first use, as it takes 2 ms and the command does without
+    return Problem(buffers=())  # made on first use: it takes 2 ms, and the command needs none
 
 
 def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
-    """Return the problem of a plan in heaps, with the heaps as its pools; other problems are unchanged."""
+    """Return the problem with the heaps of a plan as its pools; without heaps, return the problem unchanged."""
     if plan.heaps is None:
         return problem
     alignment = problem.pools[0].alignment
@@ -38,35 +38,35 @@ def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
 
 
 def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
-    """Return the rows of the buffers without the name of the only pool, which is redundant."""
+    """Return the fields of each buffer without the name of the only pool, which is redundant."""
     table = problem.buffers
     return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
 
 
 def write_plan(plan: Plan) -> bytes:
-    """Return a plan as JSON, which does not depend on the form of its problem."""
+    """Return a plan as JSON; the plan's JSON does not depend on the format of its problem."""
     return memplan_json.write_plan(plan, _no_problem())
 
 
 def write(answer: Plan | ObjectsAnswer) -> bytes:
-    """Return an answer of `plan` as JSON."""
+    """Return an answer of `plan`, a plan or shared objects, as JSON."""
     return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
 
 
 def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
-    """Return why an answer is wrong for the inputs of its question; None if it is right."""
+    """Return why an answer is wrong for the inputs of its question; None if it is valid."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(values["problem"], answer)
     return plan_refuted({"problem": problem_in_heaps(values["problem"], answer)}, answer)
 
 
 def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
-    """Yield the lines of text for people, for a plan or for shared objects."""
+    """Yield the text lines of an answer: of a plan, or of shared objects."""
     return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield the lines of text for people: status, use of each pool, and kept places."""
+    """Yield the text lines of a plan: its status, the use of each pool, and the kept placements."""
     yield headline(plan)
     if plan.heaps is not None:
         yield heaps_line(plan, plan.heaps)
@@ -83,14 +83,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def heaps_line(plan: Plan, heaps: Heaps) -> str:
-    """Return the number of heaps in a plan as a phrase, and whether fewer may be enough."""
+    """Describe the number of heaps in a plan as a phrase, and whether fewer heaps may be enough."""
     count = len(plan.pools)
     fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
     return f"{count_text(count, 'heap')} of at most {count_text(heaps.limit, 'byte')}, {fewest}"
 
 
 def headline(plan: Plan) -> str:
-    """Return one line about a plan: peak, cost, gap and solver, or the reason that there is none."""
+    """Return one line about a plan: its peak, cost, gap and solver, or why no plan was found."""
     if plan.peak is None:
         return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
     peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
@@ -101,19 +101,19 @@ def headline(plan: Plan) -> str:
 
 
 def _found_by_text(plan: Plan) -> str:
-    """Return the names of the solver that found a plan and of the prover of its bound, as a phrase."""
+    """Name the solver that found a plan, and the prover of its lower bound, as a phrase."""
     proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
     return f"found by {plan.solver}{proof}"
 
 
 def cost_text(plan: Plan) -> str:
-    """Return the cost of a plan and its lower bound as a phrase."""
+    """Describe the cost of a plan and the cost's lower bound as a phrase."""
     bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
     return f"cost {plan.cost:g}{bound}"
 
 
 def place_lines(plan: Plan) -> Iterator[str]:
-    """Yield the sentence about kept placements, if an old plan was given."""
+    """Yield a sentence about the placements kept from an old plan, if one was given."""
     if (places := plan.kept) is not None:
         rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
         if not places.proved and places.least_moves == (
@@ -127,7 +127,7 @@ def place_lines(plan: Plan) -> Iterator[str]:
 
 
 def further_plan_lines(others: Others) -> Iterator[str]:
-    """Yield a line for each plan after the first, and a line that says whether there may be more."""
+    """Yield a line for each plan after the first, and a line about whether more plans exist."""
     for number, plan in enumerate(others.plans, start=2):
         yield f"plan {number}: {plan.status}, {cost_text(plan)}"
     pairs = count_text(others.distance, "pair")

@@ -1,4 +1,4 @@
-"""Baselines of checks: an earlier plan, with its problem if that is known."""
+"""Baselines of checks: an earlier plan, with its problem if known."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from memplan.questions.reading.plan_files import remove_pins
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier plan to compare with; if its `problem` is None, sizes and lifetimes are unknown."""
+    """An earlier plan to compare with. If its `problem` is None, sizes and lifetimes are unknown."""
 
     plan: Plan
     problem: Problem | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan, and its problem if known, as the JSON value of a request body."""
+        """Return the plan, and its problem if known, as a JSON value for a request body."""
         its = {} if self.problem is None else {"problem": problem_json(self.problem)}
         return its | {"plan": plan_json(self.plan)}
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The occupancy of each pool by name; None if the problem is unknown or the plan is not valid for it."""
+        """The occupancy of each pool by name; None if the problem is unknown or the plan is invalid for it."""
         if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
             return None
         if verify(self.problem, self.plan):
@@ -47,35 +47,35 @@ class Baseline:
 
     @cached_property
     def used(self) -> dict[str, int]:
-        """The bytes used in each pool, computed from the placements if possible, else as the plan claims."""
+        """The bytes used in each pool: computed from the placements if possible, else as claimed by the plan."""
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
 
 
 def baseline_of(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
-    """Return a plan as a baseline, with the given problem if there is one."""
+    """Return the plan as a baseline; a given problem replaces the baseline's own."""
     its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
     return its if problem is None else Baseline(its.plan, problem)
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
-    """Return the baseline in a file: a plan, with its problem if the file has it, as tables do. Raises InputError."""
+    """Return the baseline in a file: a plan, with its problem if the file has one, as tables do; raises InputError."""
     if (kind := importers.detect(data, name)) is not None:
-        way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
+        way = "`memplan check FILE --save-baseline baseline.json` writes a baseline from it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
     if formats.detect(data, name) == "json":
         return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # a table that has only offsets
+        with suppress(InputError):  # the table may have only offsets
             its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)
 
 
 def planned_in(data: bytes) -> Baseline | None:
-    """Return the plan in a JSON file, alone or with its problem; None for other files."""
+    """Return the plan in a JSON file, alone or with its problem; None for any other file."""
     if not memplan_json.recognises(data) or not (b'"placements"' in data or b'"plan"' in data):
         return None
     value = memplan_json.parse(data)
@@ -85,7 +85,7 @@ def planned_in(data: bytes) -> Baseline | None:
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:
-    """Return the baseline in a body's field: a plan, or an object with plan and problem; raises InputError."""
+    """Return the baseline in a field of a body: a plan, or an object with plan and problem; raises InputError."""
     content = object_in(value, name)
     if not content.keys() & {"problem", "plan"}:
         return Baseline(read_plan_field(content, name), None)
@@ -101,7 +101,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input for a plan's problem, which is used if the plan's file or field has no problem."""
+    """Return the input for the problem of a plan; it is used if the plan's file or field contains no problem."""
     return replace(
         PROBLEM,
         name=name,
@@ -117,31 +117,32 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return a validated baseline; a plan alone is given the problem `now` if it has its hash and is valid for it.
+    """Return the baseline after validation. A plan alone gets the problem `now` if their hashes match and it is valid.
 
-    Raises PlanError for a plan that is not valid for its problem, or whose pool uses are unknown.
+    Raises PlanError if the plan is invalid for its problem, or if its pool uses are unknown.
     """
     if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
         return Baseline(found.plan, now)
     if found.problem is None and not found.used:
-        raise PlanError("baseline: must say what its pools use, or come with its problem; this plan does neither")
+        raise PlanError("baseline: must contain the bytes used in each pool, or be given with its problem, got neither")
     if found.problem is not None and (violations := verify(found.problem, found.plan)):
         raise PlanError(f"baseline: must be valid for its problem: {violations[0].rule}: {violations[0].message}")
     return found
 
 
 def write_baseline(problem: Problem, plan: Plan) -> bytes:
-    """Return a problem and its plan as JSON, as a baseline for later checks."""
+    """Return a problem and its plan as one JSON object, to serve as the baseline of later checks."""
     parts = (memplan_json.write_problem(problem).strip(), memplan_json.write_plan(plan, problem).strip())
     return b'{"problem": %s,\n"plan": %s}\n' % parts
 
 
 def _baseline_from_json(value: Any, problem: Problem | None) -> Baseline:
+    """Return the baseline in a JSON object, a plan alone or with its problem; raises InputError."""
     if not isinstance(value, dict):
         raise PlanError(f"baseline: must be an object, got {excerpt(value)}")
     if "problem" not in value:
         refuse_unless_plan(value)
         return Baseline(Plan.model_validate(value), problem)
     if value.keys() != {"problem", "plan"}:
-        raise InputError(f"baseline: must have problem and plan, and nothing else, got {excerpt(sorted(value))}")
+        raise InputError(f"baseline: must have exactly the fields problem and plan, got {excerpt(sorted(value))}")
     return Baseline(Plan.model_validate(value["plan"]), problem or Problem.model_validate(value["problem"]))

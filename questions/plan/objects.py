@@ -1,4 +1,4 @@
-"""Assign buffers to shared objects, such as textures, with the least total size, and a proof or a gap."""
+"""Assign buffers to shared objects, such as textures, of minimum total size, with a proof of optimality or a gap."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from memplan.questions.question import AnswerOfFile, Control
 from memplan.questions.reading import Reader, ReadOptions
 
 _SWEEP = 0.6
-"""The share of the time for the exact sweep, which runs before the local search."""
+"""The share of the time for the exact sweep, which precedes the local search."""
 _LOOKS_PER_S = 500
-"""The clock checks that count as one second of work; a second of CPU time has 300 to 3,000 of them."""
+"""The number of clock checks counted as one second of work; one second of CPU time has 300 to 3,000 of them."""
 _SHOWN = 20
-"""The most objects that are printed for people."""
+"""The maximum number of objects printed for people."""
 _MOST_BUFFERS = 10_000
-"""The most buffers; for so many, the verifier and the first heuristic, which has no limit, take 1 s of CPU time."""
+"""The maximum number of buffers: the verifier and the first heuristic then take 1 s of CPU time together."""
 
 
 class ObjectsAnswer(AnswerOfFile):
@@ -45,9 +45,9 @@ class ObjectsAnswer(AnswerOfFile):
 
 
 def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
-    """Assign a shared object to each buffer: buffers alive together get distinct ones, and the total size is small.
+    """Assign buffers to shared objects of small total size; buffers alive at the same time get distinct objects.
 
-    This is for memory without offsets, such as textures of GPUs, which have a width, a height and a kind.
+    Shared objects are memory without offsets, such as GPU textures, which have a width, a height and a kind.
     """
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
@@ -74,12 +74,13 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
 
 
 def _count_clock_check(control: Control) -> bool:
-    """Count one clock check, and return True if the search is over, by time or by counted checks."""
+    """Count one clock check; return True once the search is over, by time or by the number of checks."""
     control.spend(1)
     return control.is_over
 
 
 def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+    """Return the smallest shared object that fits its members, which are listed in time order."""
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}
@@ -88,7 +89,7 @@ def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
 
 
 def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
-    """Yield the lines of text for people: the total, the objects, and the totals of other strategies."""
+    """Yield the text lines of an answer: the total size, the objects, and the totals of other strategies."""
     gap = "" if not found.gap else f", gap {gap_text(found.gap)}"
     bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
     yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
@@ -104,19 +105,20 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
 
 
 def refuse_reading(options: ReadOptions) -> None:
-    """Raise OptionError for any reading option, as none applies to shared objects."""
+    """Raise OptionError for any reading option, since none applies to shared objects."""
     said = options.model_dump(mode="json", exclude_defaults=True) if options.model_fields_set else {}
     for name in said:
         raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
 
 
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
-    """Return the problem in a body's field, with pools or with shared objects; raises InputError."""
+    """Return the problem in a field of a request body, with pools or shared objects; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
 
 def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
+    """Read a problem of pools or of shared objects from a file; raises InputError."""
     if b'"objects"' in data and memplan_json.recognises(data):
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)
@@ -133,6 +135,7 @@ def _problem_json(problem: ObjectsProblem | Problem) -> Any:
 
 
 def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
+    """Return what job lists show about a problem of pools or of shared objects."""
     if isinstance(problem, Problem):
         return problem_subject(problem)
     text = problem.model_dump_json(exclude={"name"})
@@ -140,10 +143,10 @@ def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
 
 
 def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
-    """Return the first violation in an answer with shared objects, such as a wrong total; None if it is valid."""
+    """Return the first fault of an answer with shared objects, such as a wrong total; None if it is valid."""
     wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
-    return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"
+    return wrong if wrong is not None else None if is_summed else "total: must be the sum of the object sizes"
 
 
 PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(

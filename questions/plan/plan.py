@@ -1,4 +1,4 @@
-"""The question `plan`: a pool and an offset for every buffer, with a proof or the gap to a lower bound."""
+"""The question `plan`: a pool and an offset for every buffer, with a proof of optimality or a gap."""
 
 import re
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
-    """Return the number in a flag's text; raises an error for `PLANS@DISTANCE`, which needs two options."""
+    """Return the number in an option's text; raises an error for `PLANS@DISTANCE`, which sets two options."""
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
-        raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
+        raise refuse(f"must be a number, with distance as a separate option: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
@@ -61,12 +61,12 @@ class PlanOptions(SearchOptions, SolveOptions):
     @classmethod
     def _refuse_heaps(cls, value: object) -> object:
         if isinstance(value, str) and value.startswith(_HEAPS):
-            raise refuse(f"must not be heaps, which are an option of their own, as heaps=128MiB, got {excerpt(value)}")
+            raise refuse(f"must not be heaps, which are a separate option, as heaps=128MiB, got {excerpt(value)}")
         return value
 
     @property
     def is_of_one_plan(self) -> bool:
-        """True if the answer is a single plan in pools, as one solve makes it."""
+        """True if the answer is one plan in pools, which a single solve makes."""
         return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
 
 
@@ -113,7 +113,7 @@ def plan(
         return _plan_again(problem, keep, options, running)
 
     def first_plan(share: float) -> Plan:
-        # Counted work is not divided: each search has the full amount.
+        # Counted work is not divided: each search gets the full amount.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
         searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)
@@ -126,13 +126,13 @@ def plan(
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
-    """Re-plan with few moves; if the old plan has no placements, the problem's hints are the old places."""
+    """Re-plan with few moves; if the old plan has no placements, the hints of the problem serve as old places."""
     from memplan.planner.instance.audit import refuse_other_plan
     from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
 
     options.check()
     refuse_other_plan(problem, old)
-    # The search is for the best plan, unless any plan that fits is accepted.
+    # Search for the best plan, unless the options accept any plan that fits.
     best = {"accept": "fit" if options.accept == "fit" else None}
     return replan(
         problem,
@@ -145,11 +145,11 @@ def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Cont
 
 
 _OF_OBJECTS = {"time_limit_s", "deterministic", "seed", "explain_s"}
-"""The options that apply to shared objects: limits, and a seed, which has no effect on them."""
+"""The options allowed for shared objects: time limits, and a seed, which has no effect."""
 
 
 def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError for inputs and options that apply only to plans in pools."""
+    """Raise OptionError for inputs and options that apply only to plans with pools."""
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     said += options.model_dump(exclude_defaults=True, exclude=_OF_OBJECTS) if options.model_fields_set else ()
     for name in said:
@@ -157,7 +157,7 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError if several plans are requested with an option that allows only one."""
+    """Raise OptionError if several plans are requested together with an option that allows only one."""
     others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
     names = [name for name, value in others.items() if value is not None]
     names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
@@ -166,7 +166,7 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
 
 
 def progress(event: Mapping[str, Any]) -> str:
-    """Return the best peak, lower bound and gap as a line for people, or the reason so far that nothing fits."""
+    """Return a progress line for people: the best peak, lower bound and gap, or why nothing fits as far as known."""
     if "stage" in event:
         message: str = event["explanation"]["message"]
         return message

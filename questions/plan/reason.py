@@ -1,4 +1,4 @@
-"""The explanation in a plan if nothing fits, and checks of the solver that a plan's options name."""
+"""The explanation attached to a plan if nothing fits, and checks of the solver named by a plan's options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from memplan.planner.instance.instance import Instance
 
 REASON_S = 2.0
-"""The seconds for an explanation if nothing fits."""
+"""The maximum seconds for the explanation if nothing fits."""
 LEAST_REASON_S = 0.05
-"""If less time is left, the plan keeps the solver's own explanation."""
+"""The seconds needed for an explanation; with less time left, the plan keeps the solver's own explanation."""
 
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
-    """Raise OptionError for a solver that does not support the constraint kinds of a problem."""
+    """Raise OptionError if a solver does not support the constraint kinds of the problem."""
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
@@ -41,20 +41,20 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 
 
 def refuse_own_planner(solver: str) -> None:
-    """Raise OptionError for a planner of the caller's own code, which a service does not run."""
+    """Raise OptionError if the solver is the caller's own code, which a service does not run."""
     if is_own_planner(solver):
-        raise OptionError(f"solver: must not be a planner of your own on a service, got {excerpt(solver)}")
+        raise OptionError(f"solver: must be a solver of memplan on a service, not your own code, got {excerpt(solver)}")
 
 
 def is_own_planner(solver: str) -> bool:
-    """True if the name is `module:function`, a planner of the caller's own code."""
+    """True if the name has the form `module:function`, a planner in the caller's own code."""
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
 def add_reason(
     problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
 ) -> Plan:
-    """Return a plan with a detailed reason if nothing fits and the time allows.
+    """Return the plan, with a detailed reason if nothing fits and time is left.
 
     With `is_quick`, no solver runs in a child process.
     """
@@ -62,7 +62,7 @@ def add_reason(
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
-        return plan  # it keeps the explanation of the search
+        return plan  # the plan keeps the solver's explanation
     from memplan.questions.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:

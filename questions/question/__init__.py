@@ -1,4 +1,4 @@
-"""A question: a Python function of inputs and options with an answer; all entrances are generated from it."""
+"""Questions: each is a Python function of inputs and options; its command and HTTP call are generated from it."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 
 def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
-    """Yield the names of options, separated by "or"."""
+    """Yield the names of options with "or" between them."""
     for k, name in enumerate(names):
         yield from (" or ",) * bool(k)
         yield Option(name)
@@ -48,16 +48,16 @@ class QuestionOptions(Value):
 
     @property
     def counts_work(self) -> bool:
-        """True if the search counts its work instead of time, so that the answer is the same on every machine."""
+        """True if the search counts work instead of time, which makes its answer the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
     @property
     def can_end(self) -> bool:
-        """True if a search may end early, with the best answer so far, when other requests wait."""
+        """True if a search may be ended early, with its best answer so far, because other requests wait."""
         return not self.counts_work
 
     def deadline(self, started: float | None = None) -> Deadline:
-        """Return the deadline of a call that arrived at `started`, by default now; infinite if work is counted."""
+        """Return the deadline of a call that arrived at `started` (default: now); infinite if work is counted."""
         return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
@@ -68,12 +68,12 @@ class QuestionOptions(Value):
                 raise OptionError((Option(name), ": ", *rule), way="leave it out")
 
     def _is_changed(self, name: str) -> bool:
-        """True if an option has another value than its default."""
+        """True if the option's value differs from its default."""
         about = type(self).model_fields.get(name)
         return about is not None and bool(getattr(self, name) != about.get_default(call_default_factory=True))
 
     def fields(self, *names: str) -> dict[str, Any]:
-        """Return the values of the named options, by name."""
+        """Return the values of the named options, as a dictionary by name."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -87,10 +87,10 @@ class SearchOptions(QuestionOptions):
 
 
 class ChartView(NamedTuple):
-    """A chart of an answer that has `points`: the fields for the two axes, the axes' names, and their units.
+    """A chart of an answer's `points`: the fields on the x and y axes, the names of the axes, and their units.
 
-    A unit is `bytes` or `number`. `drawn` are the fields of the answer that only the chart shows. If a point
-    `is_planned`, the page can plan its `sizes`, `alignment` and `changes`.
+    A unit is `bytes` or `number`. `drawn` are fields of the answer that only the chart shows. If a point `is_planned`,
+    the page can plan its `sizes`, `alignment` and `changes`.
     """
 
     x: str
@@ -102,10 +102,10 @@ class ChartView(NamedTuple):
 
 
 class PlanLink(NamedTuple):
-    """A link from plans with one of the `statuses` to a question about them.
+    """A link from a plan with one of the `statuses` to a question about that plan.
 
-    `rel` is the relation of the answer to the plan in HTTP's Link header. `button` is the text of the page's button,
-    which opens the question's form with `options`.
+    `rel` is the relation in the HTTP Link header. `button` is the text of the page's button, which opens the question's
+    form with `options`.
     """
 
     rel: str
@@ -116,15 +116,15 @@ class PlanLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Question(Generic[A]):
-    """A question that memplan answers: `function(*inputs, options, control) -> answer`, and its form on each entrance.
+    """A question that memplan answers: `function(*inputs, options, control) -> answer`, and its forms elsewhere.
 
-    Its name, its help, and the models of its options and answer come from the function. Each option is declared once,
-    with its range, default and description. `lines` writes an answer as text for people, `exit_status` returns the exit
-    status of the command, and `status` the status in lists of jobs. If `any_of` names inputs, one of them must be
-    given. `check` raises InputError for options that do not fit the inputs. `progress` writes a progress report for
-    people. A request that `is_brief` is answered without a worker process. `refutes` verifies an answer, given the
-    inputs and `options`: it returns the fault, or None. `example` is a JSON body, `exits` has the meanings of exit
-    statuses, `view` is the chart of an answer with points, and `link` leads from plans to the question.
+    Its name, help, and models of options and answer come from the function. An option is declared once, with its range,
+    default and description. `lines` converts an answer to text, `exit_status` to the exit status of the command, and
+    `status` to the status in lists of jobs; `exits` explains the exit statuses. Of the inputs named in `any_of`, at
+    least one must be given. `check` raises InputError for options that do not fit the inputs. `progress` converts a
+    progress report to text. A request that `is_brief` needs no worker process. `refutes` verifies an answer, given the
+    inputs and `options`, and returns its fault or None. `example` is a JSON body, `view` the chart of an answer with
+    points, and `link` the link from plans to the question.
     """
 
     function: Callable[..., A]
@@ -145,7 +145,7 @@ class Question(Generic[A]):
 
     @property
     def name(self) -> str:
-        """The name of the question: of its function, its command and its HTTP call."""
+        """The name of the question's function, command and HTTP call."""
         return self.function.__name__
 
     @property
@@ -155,32 +155,32 @@ class Question(Generic[A]):
 
     @property
     def help(self) -> str:
-        """The help text of the question: the docstring of its function."""
+        """The help text of the question, which is the docstring of its function."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
     def summary(self) -> str:
-        """The first sentence of the help, up to a colon and without its full stop."""
+        """The first sentence of the help text, cut at a colon and without its full stop."""
         return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
 
     @cached_property
     def options(self) -> type[QuestionOptions]:
-        """The model of the question's options: the class of the default of the function's parameter `options`."""
+        """The model of the question's options, found as the class of the default value of parameter `options`."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
     @cached_property
     def answer(self) -> type[A]:
-        """The model of the question's answer: the return type of its function."""
+        """The model of the question's answer, which is the return type of its function."""
         answer_type: type[A] = get_type_hints(self.function)["return"]
         return answer_type
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:
-        """The models that an answer may have; for most questions, a single one."""
+        """The models of possible answers; most questions have exactly one."""
         return get_args(self.answer) or (self.answer,)
 
     def answer_verified(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
-        """Return the answer to a parsed question; it and every interim answer are verified. Raises MemplanError."""
+        """Answer a parsed question, and verify the answer and every interim answer; raises MemplanError."""
         options.refuse_idle(values)
         if self.check is not None:
             self.check(values, options)
@@ -189,7 +189,7 @@ class Question(Generic[A]):
         return self.require_valid(values, options, self.function(**values, options=options, control=control))
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
-        """Return the answer if it is verified; else raise InvalidPlanError, which reports a fault of memplan."""
+        """Return the answer after verifying it; raises InvalidPlanError, a fault of memplan, if it is wrong."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:
@@ -198,7 +198,7 @@ class Question(Generic[A]):
 
 
 def remove_default(schema: dict[str, Any]) -> None:
-    """Remove `default` from the schema of a field that answers omit if it has its default value."""
+    """Remove `default` from the schema of a field that answers omit at its default value."""
     schema.pop("default", None)
 
 

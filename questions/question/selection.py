@@ -1,4 +1,4 @@
-"""Select fields of an answer: the named fields, or all but the excluded ones."""
+"""Select fields of an answer: some named fields, or all fields except some."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ HELP = "Only these fields of the answer's JSON, as status,peak, or all but some,
 
 
 class Selection(NamedTuple):
-    """The `names` of the selected fields of an answer, among all its `known` fields."""
+    """A selection of an answer's fields: the selected `names`, among all `known` fields."""
 
     names: frozenset[str]
     known: frozenset[str]
 
     @classmethod
     def from_names(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
-        """Return the selection from comma-separated lists of field names; None if there are no names.
+        """Parse comma-separated lists of field names; None if there are no names.
 
-        If an option also accepts `formats`, the error names that option. Raises OptionError for unknown fields.
+        If the option also accepts `formats`, errors list them too. Raises OptionError for an unknown field.
         """
-        models = get_args(answer) or (answer,)  # an answer may have several models
+        models = get_args(answer) or (answer,)  # a union of models has several members
         field_names = {name: None for model in models for name in _json_field_names(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):
@@ -41,19 +41,19 @@ class Selection(NamedTuple):
         return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None
 
     def write(self, content: bytes) -> bytes:
-        """Return the JSON of an answer with only the selected fields; raises OptionError for other formats."""
+        """Return an answer's JSON with only the selected fields; raises OptionError for content that is not JSON."""
         fields = from_json(content)
         if not isinstance(fields, dict) or self.known.isdisjoint(fields):
             raise OptionError(f"{FIELDS}: must be left out with another format, whose fields are not the answer's")
         return to_json(self.select(fields)) + b"\n"
 
     def select(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the selected fields of an answer, in the answer's order."""
+        """Return the selected fields of an answer, in the order of the answer."""
         return {name: value for name, value in content.items() if name in self.names}
 
 
 def _json_field_names(model: type[BaseModel]) -> Iterable[str]:
-    """Return the JSON field names of a model, following the schema's references."""
+    """Return the field names of a model in JSON, resolving references in its schema."""
     schema = model.model_json_schema(mode="serialization")
     names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
     return names

@@ -1,4 +1,4 @@
-"""Questions as JSON objects: the inputs by name, and the options."""
+"""Questions as JSON objects, with a field for each input and the field `options`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Question, QuestionOptions
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a request body; raises InputError for anything else."""
+    """Return the JSON object in a request body; raises InputError if the body is anything else."""
     try:
         content = memplan_json.parse(body)
     except FormatError as error:
@@ -27,14 +27,14 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputValues:
-    """Return the inputs of a question from the fields of a request body; raises InputError."""
+    """Return a question's inputs, read from the fields of a request body; raises InputError."""
     return read_inputs(question.inputs, content, lambda each, value, *_: each.from_json(value))
 
 
 def read_body_options(question: Question[Any], content: Mapping[str, Any], query: Mapping[str, str]) -> QuestionOptions:
-    """Return the options of a question from a request body or its query; raises OptionError."""
+    """Return a question's options, read from the request body or its query; raises OptionError."""
     if query and "options" in content:
-        raise OptionError("options: must come in the body or in the query, got both")
+        raise OptionError("options: must be in the body or in the query, got both")
     options = content.get("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
@@ -46,17 +46,17 @@ def read_body_options(question: Question[Any], content: Mapping[str, Any], query
 
 
 def write_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
-    """Return the body of a request to a service, as JSON."""
+    """Return the JSON body of a request to a service, from the inputs and options of a question."""
     inputs = {each.name: each.to_json(values[each.name]) for each in question.inputs if each.name in values}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 
 
 @cache
 def request_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the pydantic model that describes the request bodies of a question."""
+    """Return the pydantic model that describes a question's request bodies."""
     fields: dict[str, Any] = {
         each.name: each.wire if each.required else (each.wire | None, None) for each in question.inputs
     }
     name = "".join(word.capitalize() for word in question.name.split("-")) + "Request"
-    lazy = ConfigDict(defer_build=True)  # it is built only for the schema of the service
+    lazy = ConfigDict(defer_build=True)  # only the service's schema needs the complete model
     return create_model(name, __config__=lazy, **fields, options=(question.options, question.options()))

@@ -1,4 +1,4 @@
-"""Read the files of questions (problems, models, graphs, operations, plans), with one list of reading options."""
+"""Read the files of a question (problems, models, graphs, operations, plans), with one set of reading options."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 A = TypeVar("A")
 NONE = "none"
-"""The value of `together` if no models may run together."""
+"""The value of option `together` that forbids models to run at the same time."""
 OF_PLANS = ("plan", "keep")
-"""The inputs that are plans of the question's problem."""
+"""The names of the inputs that are plans of the question's problem."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
@@ -45,29 +45,29 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     @property
     def interval(self) -> "Interval | None":
-        """The meaning of interval ends, `closed` or `half-open`; None if only the file states it."""
+        """Whether intervals are `closed` or `half-open`; None if only the file can say so."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
-    """Raise OptionError if several files are given without `together`, or a single file with it."""
+    """Raise OptionError for several files without `together`, and for a single file with it."""
     if len(files) == 1 and together:
-        raise OptionError(f"together: must be given for several files only, got {files[0]}", way="leave it out")
+        raise OptionError(f"together: must be given with several files only, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
-        raise OptionError(f"{unit}: must follow its number without a space, as 64{unit}")
+        raise OptionError(f"{unit}: must be written after its number without a space, as 64{unit}")
     if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
         raise OptionError(f"{word}: no such file or directory (write a value with a space in quotes, as '10 s')")
     if len(files) > 1 and not together:
         line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
         raise OptionError(
             f"together: must be given for several files, got {', '.join(files)}: {line}, or"
-            " --together with the names of those that may run together; an application in JSON says more. With"
+            " --together with the names of those that may run together; an application in JSON can express more. With"
             " -o FOLDER/ and without --together each is planned by itself"
         )
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return a unique name for each file: its name without folder and ending, with a number if that is taken."""
+    """Return a unique name for each file: its name without folder and suffix, numbered if already used."""
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
@@ -78,9 +78,9 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
-    """Return the application of several problems from files, as models named after the files; raises InputError.
+    """Return several problems as an application whose models are named after their files; raises InputError.
 
-    `together` has groups of models that may run at the same time, such as `asr,kws`, or is `none`.
+    `together` lists groups of models that may run at the same time, such as `asr,kws`, or is `none`.
     """
     from memplan.planner.model.application import Application
 
@@ -90,8 +90,8 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
-    """Return a model of options with the given fields; raises OptionError, which lists each wrong field."""
-    if not given:  # defaults are valid, and a validator is slow to build
+    """Validate options and return them as a model; raises OptionError, which lists every wrong field."""
+    if not given:  # defaults need no validator, which is slow to build
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
@@ -105,19 +105,19 @@ def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
 
 @cache
 def _default_read_options() -> ReadOptions:
-    """Return the default reading options, which leave a file's problem unchanged."""
+    """Return the default reading options, which do not change the problem in a file."""
     return ReadOptions.model_construct()
 
 
 @dataclass(eq=False, repr=False)
 class Reader:
-    """A reader of the files of one question, which also keeps facts about them.
+    """A reader of one question's files, which also records facts about them.
 
-    `imported` is the imported model, and `data` and `name` belong to its file; `warnings` are findings of readers. A
-    plan next to a problem in one file is the `own_plan`. If a plan determines how its problem is read,
-    `problem_of_plan` is that problem: it is in the plan's file, or a runtime printed it with the plan. A graph of
-    operations is the `own_graph`, and several files together make the `application`. If some options were recorded in a
-    plan, `plain` are the given options alone; they are used if the problem read with them has the `plan_hash`.
+    `imported` is the imported model, read from the file `name` with the bytes `data`; `warnings` are findings of
+    readers. `own_plan` is a plan in the same file as its problem. `problem_of_plan` is the problem that a plan
+    determines, because it is in the plan's file or a runtime printed it with the plan. `own_graph` is a graph of
+    operations, and `application` the combination of several files. If a plan recorded some of the options, `plain` are
+    the given options alone; they apply if the problem read with them has the `plan_hash`.
     """
 
     options: ReadOptions = field(default_factory=_default_read_options)
@@ -134,15 +134,15 @@ class Reader:
 
     @property
     def file_name(self) -> str | None:
-        """The name of the file without its folder; None for standard input."""
+        """The file's name without its folder; None for standard input."""
         return None if self.name is None or self.name == "-" else Path(self.name).name
 
     def load(self, name: str | None) -> None:
-        """Import the reader for a file name, before the time limit begins."""
+        """Import the reader for a file of this name before the time limit begins."""
         importers.load(name)
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
-        """Return the problem in a file, also from a model or operations; raises InputError."""
+        """Return the problem in a file, which may also be a model or operations; raises InputError."""
         if self.plain is not None and (problem := self._problem_read_plainly(data, name)) is not None:
             return problem
         self.data, self.name = data, name
@@ -160,7 +160,7 @@ class Reader:
             from memplan.planner.lint.problems import closed_ends
 
             self.warnings += closed_ends(problem, data)
-        if not is_model and self.options.alignment is not None:  # the importer has aligned a model's buffers already
+        if not is_model and self.options.alignment is not None:  # an importer has already aligned a model's buffers
             problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             found = problem
@@ -171,19 +171,20 @@ class Reader:
         return found
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem read without the plan's options, if that problem has the plan's hash; else None."""
+        """Read the problem without the plan's options; return it if it has the plan's hash, else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # the sizes of a model may be known from the plan only
+        with suppress(InputError):  # only the plan's options may define the model's sizes
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
         return None
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem from a file, which may be the problem's file; raises InputError.
+        """Return a problem's plan from a file, which may be the file of the problem; raises InputError.
 
-        A plan that a runtime printed needs its model's file, and replaces the problem by one with the printed sizes.
+        A plan printed by a runtime requires its model's file; the problem is then replaced by one with the printed
+        sizes.
         """
         from memplan.questions.reading.plan_files import read_plan
 
@@ -196,12 +197,12 @@ class Reader:
             raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapt_problem(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # its reader accepted it, so it has a plan
+        assert imported.own_plan is not None  # an accepted file has a plan
         self.warnings += imported.warnings
         return imported.own_plan
 
     def plan_inside(self, problem: Problem) -> Plan:
-        """Return the plan inside the file of a problem; raises FormatError if there is none."""
+        """Return the plan inside the problem's file; raises FormatError if the file has no plan."""
         from memplan.questions.reading.plan_files import (
             closest_reading,
             pins_as_plan,
@@ -213,7 +214,7 @@ class Reader:
         if (imported := self.imported) is not None:
             if self.options.in_place:
                 raise OptionError.from_rule(
-                    "in_place", "must not be given for a plan inside of its model", way="leave it out"
+                    "in_place", "must not be given for a plan inside its model", way="leave it out"
                 )
             own = closest_reading(imported, self.data, self.name, self.options)
             plan, self.problem_of_plan = own.own_plan, adapt_problem(own.solved_problem, own, self.options)
@@ -228,11 +229,11 @@ class Reader:
             return plan
         peak = None if imported is None else imported.own_peak
         note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
-        rule = "plan: must be a file of its own, or be inside the file of the problem, which has no offsets"
+        rule = "plan: must be a separate file, or be inside the problem's file, which has no offsets"
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
     def settle_inputs(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the inputs of a question, in which the problem of the plan replaces the problem if there is one."""
+        """Return the inputs of a question; if the plan determines its problem, that problem replaces the given one."""
         return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
@@ -244,7 +245,7 @@ TARGET_NOTE = (
 
 
 def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
-    """Return a finding for each option without effect, since the file has nothing that it could change."""
+    """Return a finding for each reading option without effect on this file."""
     idle = {
         NO_OVERWRITING: options.in_place and len(after.buffers.aliases) == len(before.buffers.aliases),
         "weights: the file has no constants, so that the plan is as without": options.weights is not None
@@ -254,11 +255,11 @@ def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, 
 
 
 def add_reading_facts(answer: A, reader: Reader) -> A:
-    """Return an answer with the facts that the reader does not know; a plan also records its reading options."""
+    """Add the facts that the reader could not determine to an answer; a plan also records its reading options."""
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
-    # Only set options are dumped, since dumping needs the complete model, which is slow to build.
+    # Dumping needs the complete model, which is slow to build, so it is skipped if no option is set.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:
         changes["read_with"] = fields
@@ -269,9 +270,9 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
 
 
 def reading_of_plan(value: object) -> dict[str, Any]:
-    """Return the reading options recorded in a plan's JSON, with the problem's hash as `problem_hash`.
+    """Return the reading options recorded in a plan's JSON, and the hash of its problem as `problem_hash`.
 
-    The result is empty for a value that is no such plan; the reader of the value reports the fault.
+    The result is empty for any other value, because the reader of that value reports the fault.
     """
     if isinstance(value, bytes):
         if b'"read_with"' not in value:

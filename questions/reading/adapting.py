@@ -1,4 +1,4 @@
-"""Adapt a problem to a machine by options: pool sizes, weights, pins, reserved ranges, copies, and order."""
+"""Adapt a problem to a machine: pool sizes, constants, pins, reserved ranges, copies, and execution order."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)]
 
 
 def _texts_of_sizes(value: object) -> object:
-    """Return sizes as a tuple of strings, from a single size or from JSON numbers; other values are unchanged."""
+    """Convert a size, or a list of sizes, to a tuple of strings; return any other value unchanged."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
     if not isinstance(values, tuple):
         return values
@@ -28,7 +28,7 @@ def _texts_of_sizes(value: object) -> object:
 SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
-"""The default pools of a model whose weights are planned."""
+"""The default pools for a model whose constants are planned too."""
 
 
 class ProblemOptions(WireValue):
@@ -75,13 +75,13 @@ class ProblemOptions(WireValue):
 
     @property
     def adaptations(self) -> tuple[str, ...]:
-        """The names of the given options that change more than pool sizes."""
+        """The names of the given options, other than pool sizes."""
         names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare")
         return tuple(name for name in names if getattr(self, name))
 
 
 def refuse_spare(spared: Sequence[str]) -> None:
-    """Raise OptionError if buffers are spared although no operation writes in place."""
+    """Raise OptionError if `spare` is given although no operation writes in place."""
     if spared:
         raise OptionError.from_rule(
             "spare", f"must be given with in_place only, got {excerpt(spared[0])}", way="leave it out"
@@ -89,12 +89,12 @@ def refuse_spare(spared: Sequence[str]) -> None:
 
 
 def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
-    """Return a problem adapted by options; `read` is its imported model or None. Raises OptionError, ProblemError."""
+    """Adapt a problem by options; `read` is its imported model or None. Raises OptionError, ProblemError."""
     if options.in_place:
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
-        # The next run uses another copy of a double-buffered tensor, so no operation may write over it.
+        # The next run uses the other copy of a double-buffered tensor, so no operation may overwrite it.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:
@@ -113,7 +113,7 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
 
 
 def align_problem(problem: Problem, alignment: int) -> Problem:
-    """Return the problem with each buffer also aligned to `alignment` bytes; aliases keep their offsets in buffers."""
+    """Return the problem with each buffer also aligned to `alignment` bytes; aliases keep their inner offsets."""
     is_free = [
         i not in problem.buffers.aliases and i not in problem.buffers.rules["relative"]
         for i in range(len(problem.buffers))
@@ -128,7 +128,7 @@ def align_problem(problem: Problem, alignment: int) -> Problem:
 
 
 def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weights) -> Problem:
-    """Return the problem with a model's constants, alive all the time; the last of several pools is only for them."""
+    """Add a model's constants, alive all the time; if there are several pools, only constants use the last."""
     if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
@@ -149,6 +149,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
+    """Return the problem with copies of buffers, alive all the time, from texts NAME=NUMBER; raises OptionError."""
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _whole_span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
@@ -159,7 +160,7 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
             row = _find_row("copies", one, rows)
             _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
-                raise OptionError(f"copies: must be of a buffer that lies in no other, got {excerpt(one)}")
+                raise OptionError(f"copies: must be of a buffer outside all other buffers, got {excerpt(one)}")
             if row.keys().isdisjoint(("start", "lifetimes")):
                 raise OptionError(f"copies: must be of a buffer that has lifetimes, got {excerpt(one)}")
             row.pop("lifetimes", None)
@@ -170,13 +171,14 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
 
 
 def _inputs_and_outputs(read: ImportedProblem | None) -> tuple[str, ...]:
-    """Return the names of a program's input and output buffers; raises OptionError if the file has none."""
+    """Return the ids of a program's input and output buffers; raises OptionError if the file names none."""
     if read is None or (ends := read.ends) is None:
-        raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
+        raise OptionError("copies: must be NAME=NUMBER for a file without inputs and outputs")
     return ends
 
 
 def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
+    """Return the problem with reserved ranges from texts [NAME=]SIZE[@OFFSET]; raises OptionError."""
     ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
     seen: set[tuple[str, tuple[int, int]]] = set()
     for text in texts:
@@ -192,15 +194,15 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # the file may have this range already
+        ranges[pool] += [new] * (new not in ranges[pool])  # unless the file already reserves this range
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return replace_fields(problem, pools=pools)
 
 
 def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
-    """Return the problem with a conflict for each pair of buffers that the order, taken transitively, does not part."""
+    """Add a conflict for each pair of buffers that the order, extended transitively, does not separate in time."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # for each buffer, the set of later buffers as bits
+    after = [0] * len(position)  # per buffer, a bit set of the buffers after it
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
@@ -217,13 +219,14 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # If two buffers alternate in time, a single pair cannot order them.
+        # If the lifetimes of two buffers alternate, no single order of the pair separates them.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return replace_fields(problem, conflicts=[*problem.conflicts, *apart])
 
 
 def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
+    """Return the problem with buffers pinned to offsets or pools, from texts NAME=PLACE; raises OptionError."""
     rows, pins = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")
@@ -246,7 +249,7 @@ def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
-    """Return the row of a buffer, found with or without its function's name; raises OptionError for none or several."""
+    """Return the row of a buffer named with or without its function; raises OptionError if not exactly one matches."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )
@@ -259,7 +262,7 @@ def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
 
 
 def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:
-    """Record that an option names the buffer; raises OptionError if it has named the buffer before."""
+    """Record that an option names this buffer; raises OptionError if the option named it before."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
         raise OptionError.from_rule(option, f"{rule}, which are both for {excerpt(row['id'])}: leave one out")
@@ -274,7 +277,7 @@ def _read_bytes(option: str, text: str) -> int:
 
 
 def _whole_span(problem: Problem) -> tuple[int, int]:
-    """Return the first start and the last end of all buffers; (0, 1) without lifetimes."""
+    """Return the first start and last end of all buffers; (0, 1) if no buffer has lifetimes."""
     table = problem.buffers
     return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
 

@@ -1,4 +1,4 @@
-"""Plans in files of any origin: memplan's own, lists of offsets, and plans inside models, dumps and tables."""
+"""Read plans from any file: memplan's plans, lists of offsets, and plans inside models, dumps and tables."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from memplan.solvers.mip.solution_names import recognises
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
-    """Return the plan of a problem from the bytes of a file; raises InputError.
+    """Read a plan of the problem from a file's bytes; raises InputError.
 
-    The file is JSON or CSV with a plan, with or without its problem; a list of offsets, `{"id": offset}` or `[[id,
-    offset], …]`; a model or a dump with a plan inside; or the solution of the problem's integer program.
+    The file is a plan in JSON or CSV, alone or with its problem; a list of offsets, `{"id": offset}` or `[[id, offset],
+    …]`; a model or dump that contains a plan; or a solution of the problem's integer program.
     """
     if recognises(data, name):
-        # Imported here, since its libraries take longer to import than most commands take to run.
+        # Imported on demand: its libraries take longer to import than most commands take to run.
         from memplan.solvers.mip.model_solution import plan_of_solution
 
         return plan_of_solution(problem, data)
@@ -48,14 +48,14 @@ def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOpt
 
 
 def plan_beside(value: object) -> Plan | None:
-    """Return the plan in a JSON object of problem and plan; None for other values."""
+    """Return the plan in a JSON object with the fields `problem` and `plan`; None for any other value."""
     if not isinstance(value, dict) or value.keys() != {"problem", "plan"}:
         return None
     return Plan.model_validate(value["plan"])
 
 
 def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTable:
-    """Return the placements for a list of offsets in the only pool; ids match as values or as text."""
+    """Convert a list of offsets in the only pool to placements; an id may match as text."""
     if len(problem.pools) > 1:
         raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
     by_text: dict[object, int | str] = {str(name): name for name in problem.buffers.ids}
@@ -73,7 +73,7 @@ def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTab
 
 
 def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
-    """Return the model read with views in place or apart: the reading that its own plan violates less."""
+    """Return the model read with views aliased or separate: the reading whose own plan has fewer violations."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
@@ -85,14 +85,14 @@ def _count_violations(imported: ImportedProblem) -> int:
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError if some storages are invisible and the plan has no visible violation."""
+    """Raise FormatError if a model's plan seems valid but some of its storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:
-    """Return a table's pins as a plan; None if a buffer has no pin or an alias, or there are several pools."""
+    """Return the pins of a table as a plan; None if a buffer has no pin, is an alias, or pools are several."""
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
         return None
@@ -101,7 +101,7 @@ def pins_as_plan(problem: Problem) -> Plan | None:
 
 
 def remove_pins(problem: Problem) -> Problem:
-    """Return a problem without pins, for a table whose offsets are a plan."""
+    """Return the problem without pins, for a table whose offsets are a plan."""
     table = problem.buffers
     free = column(np.full(len(table), ABSENT))
     return problem.model_copy(update={"buffers": replace(table, offset=free)})

@@ -1,4 +1,4 @@
-"""The question `sweep`: costs and peaks for combinations of pool sizes, alignments and changes to the problem."""
+"""The question `sweep`: costs and peaks for combinations of pool sizes, alignments and changes to a problem."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from memplan.questions.sweep.grid import (
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]
-"""The sizes of each swept pool, in bytes."""
+"""The sizes of each swept pool in bytes, by pool name."""
 _REPORT_AFTER = 20
-"""The number of combinations between two progress reports, if there are many."""
+"""The number of combinations between two progress reports of a large sweep."""
 _NOTED_PART = 20
-"""The factor between the time that noting interim answers took and the least time until the next note."""
+"""The minimum time between two interim answers, as a multiple of the time taken to compute one."""
 _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
@@ -79,7 +79,7 @@ _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
 def _sizes_in_bytes(value: object) -> object:
-    """Return the bytes of sizes such as `16`, `16,64` or a list of these; other values are unchanged."""
+    """Convert sizes such as `16`, `16,64` or a list of these to bytes; return any other value unchanged."""
     values = [value] if isinstance(value, (int, str)) else value
     if not isinstance(values, (list, tuple)):
         return value
@@ -125,7 +125,7 @@ class SweepRow(Answer):
     reproducible: bool | None
 
     def problem_of(self, problem: Problem) -> Problem:
-        """Return the problem that was planned for this point, made from the swept problem."""
+        """Return the problem planned for this point, derived from the swept problem."""
         changed = _change_problem(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
@@ -168,7 +168,7 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Note the points planned so far, if that takes only a small part of the time."""
+        """Report the points planned so far as an interim answer, unless that takes too much of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
@@ -199,7 +199,7 @@ def sweep(
 
 
 def _combination_count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
-    """Return the number of combinations; raises OptionError if there are none or too many."""
+    """Return the number of combinations; raises OptionError for none and for too many."""
     if not sizes and not changes and not options.alignments:
         raise OptionError(
             "sizes, changes, alignments: one of them is required, got none: "
@@ -218,7 +218,7 @@ def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[C
 
 
 def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
-    """Return the best plan of all repetitions, which differ in their seeds."""
+    """Plan with each of the repetitions' seeds, and return the best plan."""
     best: Plan | None = None
     for k in range(options.repetitions):
         control = replace(running.limit_to(options.each_s), report=ignore_report)
@@ -228,7 +228,7 @@ def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, runn
         best = answer if best is None else min(best, answer, key=_plan_rank)
         if best.status in ("optimal", "infeasible"):
             break
-    assert best is not None, "there is one repetition at least"
+    assert best is not None, "at least one repetition was planned"
     return best
 
 
@@ -247,7 +247,7 @@ def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, c
 
 
 def lines(found: Sweep) -> Iterator[str]:
-    """Yield the rows of a table for people, and a line if some combinations were not planned in time."""
+    """Yield the lines of a text table, and a line if the time was too short for some combinations."""
     if found.points:
         rows = list(_table_rows(found.points))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -258,6 +258,7 @@ def lines(found: Sweep) -> Iterator[str]:
 
 
 def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
+    """Yield the header and the rows of a text table, one row for each planned combination."""
     is_priced = any(point.cost is not None for point in points)
     priced = ["cost", "at least"] if is_priced else []
     first = points[0]
@@ -282,7 +283,7 @@ def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
 
 
 def _refuse_wrong_sweep(values: InputValues, options: SweepOptions) -> None:
-    """Raise InputError for too many combinations, unknown names, or an invalid first combination."""
+    """Raise InputError for too many combinations, unknown names, or an invalid first change of an axis."""
     changes = values.get("changes", ())
     _combination_count(values.get("sizes", {}), changes, options)
     refuse_unknown(values["problem"], [change for axis in changes for change in axis])
@@ -304,7 +305,7 @@ def _sizes_field(value: object) -> SizesOf:
     }
     for name, its in sizes.items():
         if not len(its):
-            raise OptionError(f"sizes.{name}: must not end below where it starts")
+            raise OptionError(f"sizes.{name}: must not have a last size below the first")
     if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
         raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
     return sizes
@@ -318,9 +319,9 @@ def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
 
 
 def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
-    """Return the sizes of each swept pool from `NAME=FROM:TO:STEP`; TO is included if a step reaches it.
+    """Parse the sizes of each swept pool, given as `NAME=FROM:TO:STEP`; TO is included if a step reaches it.
 
-    The name may be left out if the problem has one pool. Raises OptionError.
+    The name may be omitted if the problem has only one pool. Raises OptionError.
     """
     sizes: dict[str, range] = {}
     for text in texts:
@@ -334,6 +335,7 @@ def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
 
 
 def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
+    """Parse [NAME=]FROM:TO:STEP into a pool and its sizes; raises OptionError."""
     name, equals, sizes = text.rpartition("=")
     parts = sizes.split(":")
     if len(parts) != 3 or (equals and not name):
@@ -346,12 +348,13 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
 
 
 def _size_range(first: str, last: str, step: str) -> range:
+    """Return the sizes in bytes from `first` up to `last` in equal steps; raises OptionError."""
     try:
         low, high, width = map(parse_size, (first, last, step))
     except ValueError as error:
         raise OptionError(f"size: {error}") from None
     if width == 0:
-        raise OptionError(f"size: must go in steps of at least 1 byte, got {excerpt(step)}")
+        raise OptionError(f"size: must have steps of at least 1 byte, got {excerpt(step)}")
     if high < low:
         meant = f"(did you mean {last}:{first}:{step}?)"
         raise OptionError(f"size: must not end below {excerpt(first)}, where it starts, got {excerpt(last)} {meant}")
@@ -361,7 +364,7 @@ def _size_range(first: str, last: str, step: str) -> range:
 
 
 def _sizes_extent(value: object) -> Extent:
-    """Return the extent of a body's sizes; raises OptionError if there are more sizes than a sweep may have."""
+    """Return the extent of the sizes in a body; raises OptionError if a sweep may not have so many."""
     fields = value if isinstance(value, dict) else {}
     count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
     for what, many in (("pools", len(fields)), ("sizes", count)):
@@ -371,10 +374,10 @@ def _sizes_extent(value: object) -> Extent:
 
 
 def _refuse_capacity(sizes: SizesOf, values: InputValues, options: ProblemOptions) -> None:
-    """Raise OptionError for a capacity of the only pool if its size is swept."""
+    """Raise OptionError if the capacity of the only pool is given although its size is swept."""
     pools = values["problem"].pools
     if options.capacity and len(pools) == 1 and pools[0].name in sizes and "@" not in options.capacity[0]:
-        rule = f"must be left out where the only pool is swept, got {excerpt(options.capacity[0])}"
+        rule = f"must be left out if the size of the only pool is swept, got {excerpt(options.capacity[0])}"
         raise OptionError.from_rule("capacity", rule)
 
 

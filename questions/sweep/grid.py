@@ -1,4 +1,4 @@
-"""A problem with changed fields or many pool sizes, to show the worth of each change."""
+"""Plans over a grid of pool sizes and over changed problems, which show what each change is worth."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memplan.questions.inputs.extent import Extent
 from memplan.questions.inputs.values import Input
 
 MOST_SIZES = 1000
-"""The most combinations of sizes in a sweep."""
+"""The maximum number of combinations of sizes in a sweep."""
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """The plan for one combination of pool sizes in bytes, in the order of the swept pools."""
+    """A plan for one combination of pool sizes: the bytes of each swept pool, in the order of the pools."""
 
     sizes: tuple[int, ...]
     plan: Plan
@@ -34,11 +34,11 @@ class SweepPoint:
 def plans_by_size(
     problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
 ) -> Iterator[SweepPoint]:
-    """Yield a plan for each combination of pool sizes, from the smallest up; the last pool varies fastest.
+    """Yield a plan for each combination of pool sizes, from small to large; the last pool varies fastest.
 
-    A plan is never worse than a plan whose pools are all as small or smaller: `plan_one(problem, start)` must return a
-    plan that is no worse than `start`, a valid plan for smaller pools. Raises OptionError for an unknown pool, for no
-    pool, and for more than MOST_SIZES combinations.
+    A plan is never worse than a plan in which no pool is larger: `plan_one(problem, start)` must return a plan that is
+    no worse than `start`, a valid plan for smaller pools. Raises OptionError for an unknown pool, for no pool, and for
+    more than MOST_SIZES combinations.
     """
     axes = [sorted(set(values)) for values in sizes.values()]
     if not sizes or prod(map(len, axes)) > MOST_SIZES:
@@ -46,7 +46,7 @@ def plans_by_size(
     plans: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
-        # A plan for a smaller size fits a larger one, so costs never rise with the size.
+        # A plan for smaller pools also fits larger ones; starting from it, costs never rise with the size.
         starts = [plans[below] for below in _grid_neighbours(place, -1) if below in plans and is_found(plans[below])]
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _plan_score(plan)), default=None)
         plans[place] = plan_one(set_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
@@ -58,13 +58,13 @@ def _grid_size(axes: Sequence[Sequence[int]]) -> int:
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the grid places that are `by` steps away along one axis."""
+    """Yield the grid positions `by` steps away along a single axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
 
 def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
-    """Return the problem with other sizes of some pools; raises OptionError for an unknown pool."""
+    """Return the problem with new sizes for some pools; raises OptionError for an unknown pool."""
     names = [row.name for row in problem.pools]
     for pool in sizes:
         if pool not in names:
@@ -73,14 +73,14 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
 
 
 def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Return the points with lower bounds propagated from larger sizes to smaller ones.
+    """Propagate lower bounds from larger pool sizes to smaller ones, and return the updated points.
 
-    The cost bound for a size is never below the bound for a larger size, and a plan that equals an optimal plan for a
-    larger size is optimal.
+    A cost bound for a size also holds for every smaller size. A plan as good as an optimal plan for a larger size is
+    optimal.
     """
     axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
     plans: dict[tuple[int, ...], Plan] = {}
-    # From the largest size down, since a bound for a size is valid for all smaller sizes.
+    # Process sizes from the largest down, because a bound for a size holds for every smaller size.
     for point in reversed(points):
         place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
         plans[place] = point.plan
@@ -91,7 +91,8 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
-    # The cost bound of the larger size is only valid for plans that use no more bytes of the last pool.
+    """Return the plan with the cost bound, and perhaps the optimality, of a plan for larger pools."""
+    # With these goals, a cost bound covers only plans that use no more of the last pool, so it is not transferred.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:
@@ -110,12 +111,12 @@ def _plan_score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def is_found(plan: Plan) -> bool:
-    """True if the plan has placements."""
+    """True if the plan has placements, that is, a solver found one."""
     return plan.status in ("optimal", "feasible")
 
 
 MOST_COMBINATIONS = 10_000
-"""The most combinations of a sweep, and thus the most changes."""
+"""The maximum number of combinations in a sweep, which also limits the number of changes."""
 
 
 class Change(WireValue):
@@ -140,9 +141,9 @@ _GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
 
 
 def apply_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
-    """Return the problem after some changes, without the entries of dropped buffers.
+    """Return the problem after some changes; entries that name dropped buffers are restricted to the others.
 
-    Raises OptionError for a change to an unknown object, and ProblemError if a change makes the problem invalid.
+    Raises OptionError for a change to an unknown buffer or pool, and ProblemError if the result is invalid.
     """
     if not changes:
         return problem
@@ -164,7 +165,7 @@ def apply_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
-    """Raise OptionError for a change to a buffer or pool that the problem does not have."""
+    """Raise OptionError for a change to a buffer or pool that does not exist in the problem."""
     for change in changes:
         if (change.buffer is None) == (change.pool is None):
             raise OptionError("change: must name a buffer or a pool")
@@ -182,7 +183,7 @@ def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
 
 
 def _changes_extent(value: object) -> Extent:
-    """Return the extent of a body's changes; raises OptionError if there are more changes than combinations."""
+    """Return the extent of the changes in a body; raises OptionError if they exceed the maximum number."""
     count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
     if count > MOST_COMBINATIONS:
         raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")

@@ -1,1 +1,1 @@
-"""The question `verify`: violations of a plan, the causes of its peak, and whether its claims hold."""
+"""The question `verify`: violations of a plan, the causes of its peaks, and checks of its claims."""

@@ -1,4 +1,4 @@
-"""Solve a plan's problem again with the same options, and compare the two answers."""
+"""Solve a plan's problem again with the recorded options, and compare the two answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
-"""The common part of two answers: all bytes; peak, status and cost; or none of these."""
+"""How far two answers agree: in all bytes; in peak, status and cost; or in nothing."""
 _WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
 
 
@@ -43,18 +43,18 @@ class Again(Answer):
 
 
 def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
-    """Solve a plan's problem again, with the options recorded in the plan or the defaults, and compare the answers.
+    """Solve a plan's problem again, with its recorded options or the defaults, and compare the answers.
 
-    A deterministic solve may take as long as it needs, unless the call has a deadline; None if that deadline ended it.
-    Raises OptionError for a plan that keeps places of another plan, and PlanError for invalid recorded options.
+    A deterministic solve has no time limit unless the call has a deadline; None if that deadline ends it. Raises
+    OptionError for a plan that kept placements of another plan, and PlanError for invalid recorded options.
     """
     if plan.kept is not None:
-        raise OptionError("again: must be of a plan that keeps no places of another, which is not in it")
+        raise OptionError("again: must be asked for a plan that was made without keeping places of another plan")
     options = _recorded_options(plan)
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # this machine may be slower than the first
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a slower machine than the first needs more time
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
@@ -82,6 +82,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None
 
 
 def _recorded_options(plan: Plan) -> SolveOptions:
+    """Return the solve options recorded in a plan; raises PlanError if they are invalid."""
     try:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:
@@ -90,7 +91,7 @@ def _recorded_options(plan: Plan) -> SolveOptions:
 
 
 def _comparable_plan(plan: Plan) -> Plan:
-    """Return a plan without the parts that may differ between equal answers: time, certificate, findings."""
+    """Return the plan without fields that may differ between equal answers: time, certificates, findings."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
@@ -105,7 +106,7 @@ def _compared_values(plan: Plan) -> tuple[Any, ...]:
 
 
 def lines_of_again(found: Again) -> Iterator[str]:
-    """Yield the lines of text for people: what agrees, and what differs."""
+    """Yield the text lines of a comparison: what agrees, and what differs."""
     why = found.disturbed_by or "the search was not deterministic"
     yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
     if found.same == "nothing":

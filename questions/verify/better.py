@@ -1,4 +1,4 @@
-"""Compare a plan with the best one: its distance, the buffers above the best peak, and the fewest moves to reach it."""
+"""Compare a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to reach it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
 MOST_NAMED = 10
-"""The most buffers named in a line; JSON names all."""
+"""The maximum number of buffers named in a line; JSON names all buffers."""
 
 
 class PoolBeside(Answer):
@@ -71,17 +71,17 @@ def compare_with_best(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     control: Control = Control(),
 ) -> BesideBest:
-    """Compare a plan with the best plan found in the time limit, without trusting its claims.
+    """Compare a plan with the best plan found within the time limit, without trusting the plan's claims.
 
-    The peak is computed from the placements; it is None if buffers with bytes are not placed.
+    The plan's peak is computed from its placements; it is None if a buffer of size above 0 has no placement.
     """
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
-    # Empty buffers may have any offset and use no bytes.
+    # A zero-size buffer may have any offset but uses no bytes, so its end counts as 0.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(pool_uses(problem, placed).values())
-    # With eps = 0, only moves that reach the best peak itself are counted.
+    # With eps = 0, the counted moves lead to the best peak itself, not to a peak near it.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None
@@ -103,6 +103,7 @@ def compare_with_best(
 
 
 def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
+    """Return the moves that lead from a plan to the better one; None if no search for few moves was made."""
     places = better.kept
     if places is None:
         return None
@@ -125,6 +126,7 @@ def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | N
 def _compared_pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
 ) -> PoolBeside:
+    """Return a pool's use in a plan and in the best plan, with the buffers that end above the best use."""
     root = placed.root == np.arange(len(placed.root))
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
@@ -133,7 +135,7 @@ def _compared_pool(
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
-    """Yield the lines of text for people, one for each fact of a comparison."""
+    """Yield the text lines of a comparison with the best plan, one for each fact."""
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
@@ -146,14 +148,14 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
     for pool in found.pools:
         if pool.above_line:
             above = f"{count_text(len(pool.above_line), 'buffer')} above {pool.best:,}"
-            yield f"{pool.name}: {above}: {_list_names(pool.above_line)}"
+            yield f"{pool.name}: {above}: {_names_text(pool.above_line)}"
     if (moves := found.fewest_moves) is not None and moves.moved:
         rule = "no fewer are enough" if moves.proved else f"at least {moves.at_least:,} must"
-        yield f"the best peak takes {count_text(moves.count, 'move')} ({rule}): {_list_names(moves.moved)}"
+        yield f"the best peak takes {count_text(moves.count, 'move')} ({rule}): {_names_text(moves.moved)}"
         if moves.not_tried is not None:
             yield f"not tried: {moves.not_tried}"
 
 
-def _list_names(ids: tuple[int | str, ...]) -> str:
+def _names_text(ids: tuple[int | str, ...]) -> str:
     more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
     return ", ".join(excerpt(name) for name in ids[:MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""The peaks of a valid plan: the buffers that decide each pool's peak, and the effect of removing a buffer."""
+"""The peaks of a valid plan: which buffers determine each pool's peak, and the peak without one buffer."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 
 MOST_NAMED = 1_000
-"""The most buffers that an answer names for one pool."""
+"""The maximum number of buffers that an answer names for one pool."""
 _LEFT_OUT = 12
-"""The number of buffers, the largest at the fullest time, for which the peak without the buffer is computed."""
+"""The number of buffers, largest first, without which the live peak is computed."""
 _NAMED = 3
-"""The most buffers that a sentence names."""
+"""The maximum number of buffers that a sentence names."""
 Bounds = Mapping[str, tuple[int | None, str | None]]
-"""For each pool, the claimed lower bound on its use, and the check that confirmed it; None if unknown."""
+"""For each pool, the claimed lower bound on its use and the check that confirmed it; None if unknown."""
 
 
 class PoolPeak(Answer):
@@ -70,9 +70,9 @@ class PoolPeak(Answer):
 def pool_peaks(
     problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
 ) -> list[PoolPeak]:
-    """Return the peak of each pool; `found` has the lowest possible places of buffers, if they were computed.
+    """Return the peak of each pool; `found` has the lowest possible place of each buffer, if computed.
 
-    For pools of equal use, only the pools that decide it are returned.
+    For pools of equal use, only the pools with the largest peak are returned.
     """
     among = [""] * len(problem.pools) if problem.equal_use else _bound_conditions(problem, plan)
     peaks = [
@@ -84,7 +84,7 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, the condition on the plans that its bound covers: no worse in all earlier goals."""
+    """Return, for each pool, which plans its bound covers: plans that are no worse in all earlier goals."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -103,6 +103,7 @@ def _pool_peak(
     claimed: tuple[int | None, str | None],
     among: str,
 ) -> PoolPeak:
+    """Return the peak of pool `q`: its bytes, bound, deciding buffers, live bytes and sentence."""
     size, root = problem.buffers.size, placed.root
     here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
     ends = placed.end[here]
@@ -121,7 +122,7 @@ def _pool_peak(
     without = sorted(((i, load.load_without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
     choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
-    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # no buffer here may use another pool
+    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # no buffer may leave this pool
     if is_at_home and live_bounds and live >= (bound or 0) and by is None:
         bound, by, among = live, "live-set", ""
     ids = problem.buffers.ids
@@ -156,12 +157,12 @@ def _pool_peak(
 
 
 def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
-    """Return a tower from the top down to its first pinned buffer, which needs no support."""
+    """Cut a tower, listed from the top, after its first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below a buffer if they are due to its alignment; else 0."""
+    """Return the idle bytes below a buffer if its alignment causes them; else 0."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
@@ -172,7 +173,7 @@ def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
 
 
 def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
-    """Return the bytes of reserved ranges below the peak."""
+    """Return the number of bytes below `used` that are in reserved ranges."""
     reserved, at = 0, 0
     for low, width in sorted(ranges):
         reserved += max(0, min(low + width, used) - max(low, at))
@@ -181,9 +182,9 @@ def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
 
 
 def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
-    """Return a sentence about a pool's peak: whether it is proved, the buffers that decide it, and how to lower it.
+    """Describe a pool's peak in a sentence: whether it is proved minimal, what determines it, and how to lower it.
 
-    `pinned_at` is the offset of the lowest deciding buffer, if that is pinned.
+    `pinned_at` is the offset of the lowest deciding buffer if that buffer is pinned.
     """
     if peak.used == 0:
         return "nothing with bytes lies here"
@@ -233,7 +234,7 @@ def _join_words(told: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Load:
-    """The bytes alive over time in one pool; the lifetimes of a buffer and its aliases are merged."""
+    """The live bytes over time in one pool; the lifetimes of a buffer and its aliases are merged."""
 
     size: I64
     buffer: I64
@@ -242,7 +243,7 @@ class _Load:
 
     @classmethod
     def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
-        """Return the lifetimes of each buffer, merged with the lifetimes of its aliases."""
+        """Collect the lifetimes of each buffer in the given rows, merged with the lifetimes of its aliases."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
         if table.aliases:
@@ -257,7 +258,7 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return the times at which the live bytes change, and the bytes alive from each on, for some lifetimes."""
+        """Return the times at which the live bytes change, and the live bytes from each time on, for some lifetimes."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:
@@ -268,7 +269,7 @@ class _Load:
         return when, np.cumsum(change)
 
     def peak_load(self) -> tuple[int | None, int, list[int]]:
-        """Return the first fullest time, the bytes alive then, and the buffers alive, the largest first."""
+        """Return the first time of the live peak, the live bytes then, and the live buffers, largest first."""
         when, load = self._load_over_time()
         if len(when) == 0:
             return None, 0, []
@@ -278,6 +279,6 @@ class _Load:
         return int(when[k]), int(load[k]), alive.tolist()
 
     def load_without(self, i: int) -> int:
-        """Return the most bytes alive at any time without buffer `i`."""
+        """Return the live peak in bytes without buffer `i`."""
         load = self._load_over_time(self.buffer != i)[1]
         return int(load.max()) if len(load) else 0

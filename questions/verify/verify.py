@@ -73,12 +73,12 @@ class VerifyOptions(QuestionOptions):
 
     @property
     def counts_work(self) -> bool:
-        """True if a plan is solved again, which may take as long as it needs."""
+        """True if the plan is solved again, which may take as long as it needs."""
         return self.again
 
     @property
     def can_end(self) -> bool:
-        """True, since a verdict may be given early: it lists the checks that were not made."""
+        """True: a verdict may be given early, because it lists the checks that were not made."""
         return True
 
 
@@ -148,7 +148,7 @@ def _drop_plan(part: A, options: VerifyOptions) -> A:
 def verdict_on(
     problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
 ) -> Verdict:
-    """Return the verdict on a plan, with places of buffers if at most `most_pairs` pairs must be compared."""
+    """Return the verdict on a plan; lowest places are computed if at most `most_pairs` pairs must be compared."""
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -173,11 +173,11 @@ def verdict_on(
 
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
-    """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits; else None."""
+    """Return why no valid plan can keep places of this plan (another problem, or nothing fits); else None."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        # The answer is a text for people, so it names options as flags of the command.
+        # The text is meant for people, so it names options as flags of the command.
         return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None
@@ -209,11 +209,11 @@ def _peaks_and_places(
 
 
 _LISTED = 5
-"""The violations shown for a plan of another problem, which has too many to be of use."""
+"""The maximum number of violations shown for a plan of another problem, where they help little."""
 
 
 def lines(found: Verdict) -> Iterator[str]:
-    """Yield the lines of text for people: violations and remedies, or peaks and claims, then the requested parts."""
+    """Yield the text lines of the answer: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
         yield "the plan is of another problem: its problem_hash is not that of this one"
@@ -225,7 +225,7 @@ def lines(found: Verdict) -> Iterator[str]:
     if found.unmendable is not None:
         yield found.unmendable
     elif not found.valid:
-        yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
+        yield "`memplan plan --keep PLAN` keeps valid placements and moves the others"
     else:
         yield from _valid_lines(found)
     if found.better is not None:
@@ -237,6 +237,7 @@ def lines(found: Verdict) -> Iterator[str]:
 
 
 def _valid_lines(found: Verdict) -> Iterator[str]:
+    """Yield the text lines about a valid plan: its placements, its peaks, and which claims were checked."""
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
     yield f"valid, {count_text(found.placements, 'placement')}{note}"
     for pool in found.pools:
@@ -257,7 +258,7 @@ def _certificate_field(value: object) -> ProofText:
 
 
 def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputValues) -> ProofText:
-    """Return a certificate together with the file of its problem, unless that file is a model."""
+    """Return a certificate together with the text of its problem's file, unless that file is a model."""
     is_plain = reader.imported is None
     try:
         problem = reader.data.decode() if is_plain else None
@@ -284,6 +285,7 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
+    """Return the exit status of a verdict: 3 if invalid, 6 if `again` was not done in time, else by its result."""
     if not found.valid:
         return 3
     if "again" in found.not_done:
@@ -308,7 +310,7 @@ QUESTION = Question(
         5: "again: another peak",
         6: "again: not done in time",
     },
-    # A worker process would take longer than the verification itself, also for large plans.
+    # Starting a worker process would take longer than the verification itself, even for large plans.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
         "problem": EXAMPLE,

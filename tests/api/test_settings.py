@@ -71,7 +71,7 @@ SECRET = "hunter2-and-" + "more" * 8
         (
             "DATABASE_URL",
             f"postgresql://me:{SECRET}@here:port/x",
-            "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, escaped as URLs are",
+            "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, percent-encoded",
         ),
         ("ADMIN_KEY", "hunter2", "must be at least 32 visible ASCII characters"),
         ("LOG_FORMAT", "xml", "must be 'text' or 'json', got \"xml\""),

@@ -100,7 +100,7 @@ def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server
         'fields, fail: must be left out where the answer is not application/json, got "text/csv"',
     )
     inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
-    assert "stands in the query of its call, as ?fields=status,peak" in inside.json()["detail"]
+    assert "belongs in the query, as ?fields=status,peak" in inside.json()["detail"]
 
 
 BUFFERS = [{"id": "a", "size": 400, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]

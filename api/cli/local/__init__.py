@@ -1,1 +1,1 @@
-"""The commands with flags or output files that no other entrance has."""
+"""Commands with flags or output files that exist on the command line only, not in Python or over HTTP."""

@@ -1,4 +1,4 @@
-"""Extra output files of a plan: its picture, and its page, which can be opened in a browser."""
+"""Extra output files of a plan: its picture, and its page, which can open in a browser."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memplan.planner.model.plan import Plan
 
 
 def plan_picture(call: Call, answer: Any) -> bytes:
-    """Return the picture of a plan, as the bytes of an image file."""
+    """Return the picture of a plan as the bytes of an SVG file."""
     from memplan.api.reports.picture import draw
 
     return draw(call.values["problem"], answer)
 
 
 def plan_page(call: Call, answer: Plan) -> bytes:
-    """Return the page of a plan, as the bytes of an HTML file."""
+    """Return the page of a plan as the bytes of an HTML file."""
     from memplan.api.reports.views import view
     from memplan.planner.foreign.names_in_files import names_in
     from memplan.planner.foreign.program_names import names_of_models
@@ -34,7 +34,7 @@ def plan_page(call: Call, answer: Plan) -> bytes:
 
 
 def open_page(call: Call, answer: Plan) -> None:
-    """Open the page of a plan in a browser; without -o for a page, in a temporary file."""
+    """Open the page of a plan in a browser; without an output file for the page, it is written to a temporary file."""
     import tempfile
     import webbrowser
 

@@ -1,4 +1,4 @@
-"""`memplan certify`: write the certificate of a plan, for `checkers/check.py` or VeriPB."""
+"""`memplan certify`: write the certificate of a plan for `checkers/check.py`, or its proof for VeriPB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERIPB = (".opb", ".pbp")
 
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT))
 def certify(line: CommandLine) -> int:
-    """Answer a command line, and write the certificate; for VeriPB, a formula and a proof."""
+    """Answer a command line, and write the certificate, or for VeriPB a formula and its proof."""
     call = read(line)
     output = call.flags["output"]
     is_pair = output is not None and Path(output).suffix in _VERIPB
@@ -40,7 +40,7 @@ def certify(line: CommandLine) -> int:
 
 
 def certified_plan(call: Call, answer: Plan) -> Plan:
-    """Write the certificate of a plan to the file of -o, and return the plan with facts about the certificate."""
+    """Write a plan's certificate to the output file for it; return the plan with facts about the certificate."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))

@@ -1,4 +1,4 @@
-"""`memplan check`: write reports, a page, the plan, and the next baseline."""
+"""`memplan check`: check a model against its budgets, and write reports, a page, the plan and the next baseline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BUDGETS = (
     beside=(PAGE,),
 )
 def check(line: CommandLine) -> int:
-    """Check one model, with its table in a budgets file, or each model of a folder."""
+    """Check one model with its table of the budgets file, or each model of a folder."""
     if is_folder(line):
         return check_folder(line)
     call = read(apply_budgets(line))
@@ -47,6 +47,7 @@ def check(line: CommandLine) -> int:
 
 
 def _adjust_options(call: Call) -> None:
+    """Set the options that the output files and the baseline of a check require."""
     if call.files["baseline"] is not None and "baseline" not in call.values:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
         call.change(tolerance=CheckOptions().tolerance)
@@ -57,26 +58,27 @@ def _adjust_options(call: Call) -> None:
         _refuse_no_comparison(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
-        call.change(budgets=(UNLIMITED,))  # no budget is needed to make a first baseline
+        call.change(budgets=(UNLIMITED,))  # the first baseline can be made without a budget
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 
 
 def _refuse_no_comparison(call: Call) -> None:
-    """Raise OptionError for a page without a baseline, or whose baseline has no problem or an invalid plan."""
+    """Raise OptionError for a page that has no baseline, or whose baseline lacks its problem or has an invalid plan."""
     baseline = call.values.get("baseline")
     if baseline is None:
-        raise OptionError("page: needs a baseline, whose plan is shown beside this one")
+        raise OptionError("page: must be given with a baseline, whose plan it compares with the new one")
     problem = call.values.get("baseline_problem", baseline.problem)
     if problem is None:
-        raise OptionError(f"page: needs the problem of {call.files['baseline']}: give --baseline-problem")
+        raise OptionError(f"page: must have the problem of {call.files['baseline']}: give --baseline-problem")
     if "problem" not in call.values:
-        raise OptionError(f"page: needs the problem of {call.files['problem']}: give it, and the plan as --plan")
+        raise OptionError(f"page: must have the problem of {call.files['problem']}: give it, and the plan as --plan")
     if violations := verify(problem, baseline.plan):
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 
 
 def _comparison_page(call: Call, answer: Any) -> bytes | None:
+    """Return the page that compares the baseline's plan with the new one; None without both."""
     if answer.plan is None or answer.difference is None:
         return None
     from memplan.api.reports.views import PlanOf, view
@@ -89,6 +91,7 @@ def _comparison_page(call: Call, answer: Any) -> bytes | None:
 
 
 def _save_files(call: Call, answer: Any) -> None:
+    """Write the plan and the next baseline to the files that the flags name."""
     if answer.plan is None or "problem" not in call.values:
         return
     problem, _ = read_budgets(call.flags["budgets"] or (), call.values["problem"])

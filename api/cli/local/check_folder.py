@@ -1,4 +1,4 @@
-"""`memplan check FOLDER`: check all models in a folder, with budgets and reading options for each from a file."""
+"""`memplan check FOLDER`: check all models of a folder; a budgets file has the limits and reading options of each."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _FLAGS = {
     name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
 }
 _KEYS = {flags_of(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
-"""For each key in a budgets file, a flag without dashes, the name of its option."""
+"""The option field for each key of a budgets file; a key is spelled like the flag, without dashes."""
 Tables = Mapping[Path | None, Mapping[str, Any]]
-"""The extra flag values for each model, by its real path; for None, the values for all other models."""
+"""Extra flag values for each model, by its resolved path; the entry None applies to every model."""
 
 
 def is_folder(line: CommandLine) -> bool:
-    """True if the input is a folder whose models are checked; raises OptionError for a cluster without a folder."""
+    """Return True if the input is a folder of models; raises OptionError for `--on` with a single model."""
     path = line.given["problem"]
     if path != STANDARD and Path(path).is_dir():
         return True
@@ -51,7 +51,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return the command line of one model, with its flags from a budgets file if one is given; raises InputError."""
+    """Return one model's command line, with the flags of the budgets file if there is one; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 
@@ -62,9 +62,9 @@ def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
 
 
 def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
-    """Return the tables of a budgets file, which is TOML; raises InputError with one sentence for each fault.
+    """Parse a budgets file, which is TOML, into tables of flag values; raises InputError with one sentence per fault.
 
-    Named models must exist only if `of_all`: a build that checks a single model may not have the others.
+    Only with `of_all` must every named model exist, because a build that checks one model may lack the other files.
     """
     try:
         content = tomllib.loads(data.decode())
@@ -75,10 +75,10 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     for key, table in content.items():
         is_default, where = key == "default", key if key == "default" else excerpt(key)
         if not isinstance(table, dict):
-            wrong.append(f"{where}: must be in a table, [default] or that of a model, got {excerpt(table)}")
+            wrong.append(f"{where}: must be in the table [default] or in that of a model, got {excerpt(table)}")
         elif not is_default and not (folder / key).is_file():
             if of_all:
-                wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
+                wrong.append(f"{where}: must be the quoted path of a file in {folder}; there is none")
         else:
             tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
     if wrong:
@@ -87,7 +87,7 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
 
 
 def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
-    """Return a table of a budgets file as values of flags; a sentence for each fault is added to `wrong`."""
+    """Return a table of a budgets file as flag values, and append a sentence for each fault to `wrong`."""
     flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
@@ -96,7 +96,7 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
             flags[_FILES[key]] = str(folder / str(value))
         else:
             names = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
-            wrong.append(f"{where}: must have keys that are known ({names}), got {excerpt(key)}")
+            wrong.append(f"{where}: must have known keys only ({names}), got {excerpt(key)}")
     try:
         options_given(ReadOptions, flags)
         Tolerance.read(options_given(CheckOptions, flags).tolerance)
@@ -108,7 +108,7 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
 
 
 def _flag_texts(value: Any) -> list[str]:
-    """Return the texts of a flag for a value; an entry of a table becomes `NAME=VALUE`."""
+    """Return the texts of a repeatable flag for a value; each entry of a table becomes `NAME=VALUE`."""
     if isinstance(value, dict):
         return [f"{name}={','.join(_flag_texts(each))}" for name, each in value.items()]
     return [
@@ -117,10 +117,11 @@ def _flag_texts(value: Any) -> list[str]:
 
 
 def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
+    """Return the command line that checks one model of a folder, with the flags of its table."""
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
-        given["tolerance"] = None  # a file of budgets says it for all models, also for those without a baseline
+        given["tolerance"] = None  # a default tolerance must not fail models that have no baseline
     return line._replace(given=given)
 
 
@@ -162,17 +163,17 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets of a model; `unlimited` if a budgets file has budgets only for other models."""
+    """Return a model's budgets; `unlimited` if the budgets file limits other models only."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
 def _model_paths(folder: str, tables: Tables) -> list[str]:
-    """Return the paths of the visible files in a folder that look like models or have a budget."""
+    """Return the paths of a folder's visible files that have a model's suffix or an entry in the budgets file."""
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
     names = [str(each) for each in visible if each.name.lower().endswith(suffixes) or each.resolve() in tables]
     if not names:
-        raise OptionError(f"{folder}: must hold a model ({', '.join(suffixes)}), or a file with a budget; got none")
+        raise OptionError(f"{folder}: must contain a model ({', '.join(suffixes)}) or a file with a budget, got none")
     return names

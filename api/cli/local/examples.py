@@ -1,4 +1,4 @@
-"""`memplan examples`: write the files that the documents use into a folder."""
+"""`memplan examples`: copy the files that the documents use into a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.api.cli.streams import say
 from memplan.files import os_errors_named
 
 _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
-"""The folders that may have the examples: of an installed memplan (without the problems), or of a checkout."""
+"""Where the examples may be: in an installed package (without the problems), or in a checkout."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""`memplan explain`: answer the question, and write a page with the plans of repairs."""
+"""`memplan explain`: explain a peak or a failure, and write a page that shows the plans of the repairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.questions.explain.explain import QUESTION
 
 @command_of(QUESTION, beside=(PAGE,), needs_plans=(PAGE,))
 def explain(line: CommandLine) -> int:
-    """Answer a command line; the plans of repairs are requested if a page shows them."""
+    """Answer a command line; if it writes a page of repairs, request their plans as well."""
     call = read(line)
     if call.has_output(PAGE) and getattr(call.options, "repairs", False):
         call.change(with_plans=True)

@@ -1,4 +1,4 @@
-"""`memplan plan`: plan one file or several, also operations in a better order, and write the output files."""
+"""`memplan plan`: plan one file or several, also with operations reordered, and write the output files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _TOGETHER = (
     beside=_BESIDE,
 )
 def plan(line: CommandLine) -> int:
-    """Plan one problem, several models that share memory, or several files independently."""
+    """Plan one problem, several models that share memory, or several files independently of each other."""
     if has_several(line):
         return run_each(line)
     call = begin(line)
@@ -91,11 +91,11 @@ def plan(line: CommandLine) -> int:
 
 
 def _read_inputs_of(call: Call) -> Mapping[str, Any]:
-    """Return the inputs: one problem, several as one, or none yet if the operations are to be reordered first."""
+    """Return the inputs: one problem, or the models joined into one; empty if the operations are reordered first."""
     reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
-        raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
+        raise OptionError("order: best must not be given with several files: order each, then plan the written files")
     if given["more"] or given["together"]:
         return read_several(reader, given)
     if is_reordered:
@@ -108,22 +108,22 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
 
 
 def _refuse_wrong_options(call: Call) -> None:
-    """Raise OptionError for output files and options that do not fit the problem."""
+    """Raise OptionError for output files or options that the kind of problem does not allow."""
     solver = call.flags["solver"]
     if isinstance(call.values.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
-        raise OptionError("output: must be a folder for several files, or with order best")
+        raise OptionError("output: must be a folder only for several files or with --order best")
     if call.flags["server"] is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
     if call.flags["prove"] and (call.flags["server"] is None or isinstance(call.values.get("problem"), ObjectsProblem)):
         raise OptionError(
-            "prove: must come with --server and a problem of pools; -o FILE.proof writes a certificate here"
+            "prove: must be given with --server and a problem with pools; -o FILE.proof writes a certificate"
         )
 
 
 def _write_parts(call: Call, answer: Plan, path: str) -> None:
-    """Write the plan of each model of an application into a folder."""
+    """Write one plan file per model of an application into a folder."""
     application = call.reader.application
     if application is None or not answer.placements:
         return
@@ -132,7 +132,7 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
-    """Print a plan in the requested format, and messages for people; return it with facts about its certificate."""
+    """Write a plan in the requested format, and messages for people; return it with facts about its certificate."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

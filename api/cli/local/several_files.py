@@ -1,4 +1,4 @@
-"""Several files for one command: models that share memory, or files that are answered independently."""
+"""Several input files of one command: models that share memory, or files answered independently of each other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memplan.questions.reading import Reader, join_problems, names_of, refuse_fi
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs from several files, read as the models of one application; raises InputError."""
+    """Return the inputs that join several files into one application of models; raises InputError."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
     refuse_files(paths, together)
-    read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
+    read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - run at once
     reader.imported = None
     reader.application = join_problems(read, together)
     problem = reader.application.problem
@@ -32,18 +32,18 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def files_argument(text: str) -> Argument:
-    """Return the argument for the further files of a command, with its help text."""
+    """Return the argument that accepts a command's further files; `text` is its help."""
     return Argument("more", nargs=-1, required=False, metavar="[FILE]...", help=text)
 
 
 def refuse_on(line: CommandLine, what: str) -> None:
-    """Raise OptionError for a cluster on a command line that has not the several files for one; `what` names these."""
+    """Raise OptionError for `--on` with a single input; `what` names the inputs that a cluster accepts."""
     if line.given["on"] is not None:
         raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave it out")
 
 
 def has_several(line: CommandLine) -> bool:
-    """True if several files are answered independently, into a folder; raises OptionError for a wrong output."""
+    """Return True for several files answered independently into a folder; raises OptionError for another output."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
     if arguments["more"] and is_each:
@@ -56,7 +56,7 @@ def has_several(line: CommandLine) -> bool:
 
 
 def run_each(line: CommandLine) -> int:
-    """Answer several files independently, into a folder, and return the highest exit status."""
+    """Answer several files independently, write the answers into a folder, and return the highest exit status."""
     first, folder = line.question.inputs[0].name, line.given["outputs"][0]
     paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)

@@ -1,4 +1,4 @@
-"""`memplan sweep`: sweep one problem or several, and write JSON, a table or a page."""
+"""`memplan sweep`: plan problems over a range of sizes, and write JSON, a table, CSV or a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
     needs_plans=(PAGE,),
 )
 def sweep(line: CommandLine) -> int:
-    """Sweep one problem, or several independently."""
+    """Sweep one problem, or several problems independently of each other."""
     if has_several(line):
         return run_each(line)
     call = read(line)
@@ -39,7 +39,7 @@ def sweep(line: CommandLine) -> int:
 
 
 def _chart_page(call: Call, answer: Any) -> bytes:
-    """Return the page of a sweep: a chart over the sum of the swept sizes, with a plan for each point."""
+    """Return the page of a sweep: a chart of cost or peak over the total of the swept sizes, with a plan per point."""
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.values["problem"]
@@ -57,7 +57,7 @@ def _chart_page(call: Call, answer: Any) -> bytes:
 
 
 def _sweep_csv(answer: Any) -> bytes:
-    """Return the points as CSV, with columns for the use and the bound of each pool."""
+    """Return the points of a sweep as CSV, with each pool's used bytes and lower bound in two columns."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []

@@ -1,4 +1,4 @@
-"""`memplan verify`: verify a plan, also one inside a file, and write a better plan or a page."""
+"""`memplan verify`: verify a plan, including a plan stored in a model file, and write a better plan or a page."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _SOLUTION = (
     beside=(PAGE,),
 )
 def verify(line: CommandLine) -> int:
-    """Verify the plan of a command line, save a better plan, and draw the plan."""
+    """Verify the plan of a command line; write a better plan and a page if they are requested."""
     if (solution := line.given["solution"]) is not None:
         if line.given["plan"] is not None:
-            raise OptionError("solution: must not be given beside a plan, which it is", way="leave one of them out")
+            raise OptionError("solution: must not be given with a plan, which it replaces", way="leave one of them out")
         line = line._replace(given={**line.given, "plan": solution})
     call = read(line)
     options: Any = call.options
     save_plan, values = call.flags["save_plan"], call.values
     if save_plan is not None:
         if not (options.better or options.again):
-            raise OptionError("save-plan: must be given with --better or --again, whose plan it is")
+            raise OptionError("save-plan: must be given with --better or --again, whose plan it saves")
         call.change(with_plans=True)
     answer = ask(call)
     show(call, answer, says_lines=True)

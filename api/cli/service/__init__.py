@@ -1,1 +1,1 @@
-"""Commands of the service: its server, workers, keys and database."""
+"""Commands that run and administer the service: its server, workers, keys and database."""

@@ -1,4 +1,4 @@
-"""`memplan keys`: make, list and revoke keys in the store that the settings name."""
+"""`memplan keys`: make, list and revoke API keys in the database that the settings name."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def revoke(name: str) -> None:
     """Revoke a key. After at most two seconds no server accepts it. Its name cannot be used again."""
     with _open_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):
-            raise OptionError(f"name: must be that of a key that holds, got {excerpt(name)}")
+            raise OptionError(f"name: must be the name of an active key, got {excerpt(name)}")
     say(f"memplan: key {name} is revoked")
 
 
@@ -121,7 +121,7 @@ def _key_facts(key: Key) -> dict[str, object]:
 
 
 def _key_table(facts: list[dict[str, object]]) -> list[str]:
-    """Return the lines of a table of keys, with columns as wide as their content."""
+    """Return the lines of a table of keys whose columns are as wide as their longest cell."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
         rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])

@@ -1,4 +1,4 @@
-"""`memplan serve` and `memplan worker`: answer requests over HTTP, and run the jobs of a store."""
+"""`memplan serve` and `memplan worker`: serve requests over HTTP, and run jobs from a database."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
-    gc.disable()  # loading modules leaves no garbage; `collect_rarely` enables it again
+    gc.disable()  # imports make no garbage; `collect_rarely` turns collection on again
     from memplan.api.http.serving import server
 
     try:
         server.serve(host, port, without_keys)
     except InterruptedRun:
-        return  # a server that a signal stopped has succeeded
+        return  # being stopped by a signal is a server's normal end
 
 
 @click.command(

@@ -1,1 +1,1 @@
-"""Commands about solvers and about the installation on this machine."""
+"""Commands about the solvers and about this installation of memplan."""

@@ -1,4 +1,4 @@
-"""`memplan core`: the sources of the planner for programs that link it through memplan.h."""
+"""`memplan core`: the C++ sources of the planner, for programs that link it through memplan.h."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 
 
 def amalgamate(folder: Path) -> str:
-    """Return the sources in a folder as the text of one file that needs only memplan.h and system headers."""
+    """Return all sources in a folder as one C++ file that includes only memplan.h and system headers."""
     system, own, parts = set[str](), {HEADER}, list[str]()
 
     def take(name: str) -> None:
@@ -59,7 +59,7 @@ def core(where: bool, output: str | None) -> None:
     Exit status: 0 done, 2 wrong input.
     """
     if not where and output is None:
-        raise OptionError("core: needs --where, which prints the folder of the sources, or -o FOLDER, which writes two")
+        raise OptionError("core: must be given --where, which prints a folder, or -o FOLDER, which writes two files")
     if where:
         write(None, f"{HERE}\n".encode())
     if output is not None:

@@ -1,4 +1,4 @@
-"""`memplan doctor` and `memplan solvers`: installed packages, compiled code, and the features of each solver."""
+"""`memplan doctor` and `memplan solvers`: report the installed packages, the compiled code, and the solvers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def solvers(display: str | None) -> None:
 
     facts = solver_facts()
     if wants_table(display):
-        # Imported here, since rich is slow to import and only tables need it.
+        # rich is slow to import, and only tables need it, so it is imported here.
         from memplan.api.cli.report import show_solvers
 
         show_solvers(facts)
@@ -43,7 +43,7 @@ def doctor() -> None:
 
 
 def report() -> Iterator[str]:
-    """Yield the lines of the report about versions, compiled libraries and installed extras."""
+    """Yield the lines of the report on versions, compiled libraries and installed extras."""
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
@@ -61,7 +61,7 @@ def report() -> Iterator[str]:
 
 
 def _library_state(folder: Path) -> str:
-    """Return the path of a folder's compiled library, or the reason that it is missing and the remedy."""
+    """Return the path of a folder's compiled library, or why it is missing and how to build it."""
     try:
         _ = Library(folder).handle
     except ImportError as error:
@@ -93,4 +93,4 @@ _DISTRIBUTIONS = {
     "pydantic_settings": "pydantic-settings",
     "ai_edge_litert": "ai-edge-litert",
 }
-"""For packages whose distribution has another name, that name."""
+"""The distribution on PyPI of each package whose import name differs from it."""

@@ -1,4 +1,4 @@
-"""`memplan schema`: the wire format as a JSON Schema, and a corpus of examples to test other implementations."""
+"""`memplan schema`: the JSON Schema of the wire format, and example requests that test other implementations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODELS = tuple(
 
 
 class QuietJsonSchema(GenerateJsonSchema):
-    """A generator of JSON Schemas that omits defaults which JSON cannot express, without a warning."""
+    """A generator of JSON Schemas that silently omits defaults without a JSON form."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 

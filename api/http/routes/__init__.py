@@ -1,1 +1,1 @@
-"""The routes of the service, grouped into a module for each kind of call."""
+"""The routes of the service, one module per group of calls."""

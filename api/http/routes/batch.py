@@ -1,4 +1,4 @@
-"""`POST /v1/batch`: plan many problems of one request; each plan is sent as a line as soon as it is ready."""
+"""`POST /v1/batch`: plan many problems in one request; each plan is sent as soon as it is ready."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def batch(request: Request) -> Response:
     """
     service, wanted = Service.find_service(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)
-    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query affects all submissions
+    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query refuses the whole batch
     body = await read_body(request, service.settings.max_body_bytes, kind)
     body = body if kind == NDJSON else await service.read(submissions_of, body)
     answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
@@ -64,7 +64,7 @@ async def batch(request: Request) -> Response:
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
-    """Yield the lines of a body that are not blank."""
+    """Yield the lines of a body, without blank lines."""
     start = 0
     while start < len(body):
         end = body.find(b"\n", start)
@@ -76,7 +76,7 @@ def lines_of(body: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The submissions of a batch request; options in its query are the defaults of each submission."""
+    """The submissions of a batch request; the options of its query are defaults for each submission."""
 
     service: Service
     submissions: Iterator[bytes]
@@ -84,17 +84,17 @@ class _Batch:
     key_id: str | None
 
     async def results(self, cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Yield a result line for each submission, in the order in which they are ready.
+        """Yield each submission's result line in the order of completion.
 
-        At most as many submissions are in work as there are slots, so that memory does not grow with the batch. The
-        time limit of each starts when a worker takes it. When `cancelled` is set, submissions in work end with their
-        best plan so far, and waiting submissions with an error.
+        At most as many submissions are in progress as there are slots, so that memory does not grow with the batch. A
+        submission's time limit starts when a worker takes it. Once `cancelled` is set, submissions in progress end with
+        their best plan so far, and waiting submissions end with an error.
         """
         numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
         try:
             while True:
                 for index, line in islice(numbered, max(1, self.service.queue.places) - len(in_work)):
-                    in_work.add(asyncio.create_task(self._result(index, line, cancelled)))
+                    in_work.add(asyncio.create_task(self._submission_result(index, line, cancelled)))
                 if not in_work:
                     return
                 done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
@@ -105,32 +105,32 @@ class _Batch:
             if in_work:
                 await asyncio.wait(in_work)
 
-    async def _result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
-        """Return the result line of one submission, with its plan or its error."""
+    async def _submission_result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
+        """Return one submission's result line, which has its plan or its error."""
         about: dict[str, Any] = {"index": index, "id": None}
         BODY.set(line)
         try:
             if cancelled.is_set():
-                raise UnavailableError("memplan: stopped before this one had its turn")
+                raise UnavailableError("memplan: was cancelled before this submission started")
             if (written := await self._plan_large_line(line, about, cancelled)) is None:
-                compiled, options = await self.service.run(partial(self._read, line, about), len(line))
+                compiled, options = await self.service.run(partial(self._read_submission, line, about), len(line))
                 wanted = PlanRequest(compiled, options, Deadline.from_limit(inf), self.key_id)
                 plan = await self.service.solving.plan(wanted, cancelled)
                 write = partial(write_in, options.format or "json", plan, compiled.problem)
                 written = await self.service.run(write, len(line))
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))
-        except Exception as error:  # noqa: BLE001  other submissions must continue
-            return self._refusal(about, error)
+        except Exception as error:  # noqa: BLE001 - other submissions must continue
+            return self._refusal_line(about, error)
 
-    def _refusal(self, about: dict[str, Any], error: Exception) -> bytes:
-        """Return the result line for a refused submission, or for a failure of the program."""
+    def _refusal_line(self, about: dict[str, Any], error: Exception) -> bytes:
+        """Return the result line for a refused submission or an internal fault."""
         answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
         assert answer is not None
         return _result_line(about, "error", bytes(answer.body))
 
     async def _plan_large_line(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
-        """Return the written plan of a submission so large that a child process reads it; None for a smaller one."""
+        """Return the written plan of a submission so large that a child process parses it; None for a smaller one."""
         if len(line) <= LARGE_BYTES:
             return None
         head, due = head_of(JSON, self.wanted.query), Deadline.from_limit(inf)
@@ -144,15 +144,16 @@ class _Batch:
         answer = await working.plan(sent, known, plan_format, options, due, cancelled, self.key_id)
         return answer.content
 
-    def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
+    def _read_submission(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
         options = self._check_options(
             asked, about
-        )  # checked first, since it reads the id, which an error of the problem needs
+        )  # checked before the problem, whose errors need the id that this reads
         key = self.service.plan_key(self.key_id)
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
+        """Return a submission's options, and note its id; raises InputError."""
         about["id"] = _submission_id(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)
@@ -170,7 +171,7 @@ async def _result_lines(request: Request, found: _Batch) -> AsyncIterator[bytes]
 
 
 def _submission_id(name: object) -> str | int | None:
-    """Return the id of a submission, which its result line repeats; raises InputError for another type."""
+    """Return a submission's id, which its result line repeats; raises InputError if it is not a string or integer."""
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {excerpt(name)}")

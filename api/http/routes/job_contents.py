@@ -1,4 +1,4 @@
-"""The routes for the contents of a job: its problem, its request, its best plan and its answer."""
+"""The routes for the parts of a job: its problem, its request, its best plan and its answer."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _INERT = {
     "Content-Disposition": "attachment",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
 }
-"""The headers for content that a caller stored: browsers do not show or run it as a page of this server."""
+"""Headers for content that a caller stored: browsers must not display or run it as a page of this server."""
 
 
-def _route(part: str) -> Callable[..., Any]:
-    """Return the decorator of the route that answers with a part of a job, such as its plan."""
+def _part_route(part: str) -> Callable[..., Any]:
+    """Return the decorator for the route of one part of a job, such as its plan."""
     return router.get(
         f"{PATH}/{{job_id}}/{part}",
         operation_id=f"get_job_{part}",
@@ -46,7 +46,7 @@ def _route(part: str) -> Callable[..., Any]:
     )
 
 
-@_route("plan")
+@_part_route("plan")
 async def plan(request: Request, job_id: str) -> Response:
     """Answer with the best plan so far, verified; it is the final one once the job has ended.
 
@@ -59,7 +59,7 @@ async def plan(request: Request, job_id: str) -> Response:
     return await _shape_answer(request, job)
 
 
-@_route("result")
+@_part_route("result")
 async def result(request: Request, job_id: str) -> Response:
     """Answer as the call of the job's kind does, with the best answer so far, in the end the final one.
 
@@ -68,7 +68,7 @@ async def result(request: Request, job_id: str) -> Response:
     return await _shape_answer(request, await job_of_caller(request, job_id))
 
 
-@_route("problem")
+@_part_route("problem")
 async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
@@ -78,7 +78,7 @@ async def problem(request: Request, job_id: str) -> Response:
     return Response(written, media_type=JSON)
 
 
-@_route("request")
+@_part_route("request")
 async def sent(request: Request, job_id: str) -> Response:
     """Answer with the body that was submitted, which the call of the job's kind takes."""
     head, body = await _request_of(request, await job_of_caller(request, job_id))
@@ -86,7 +86,7 @@ async def sent(request: Request, job_id: str) -> Response:
 
 
 async def _shape_answer(request: Request, job: Job) -> Response:
-    """Return the response with a job's best answer so far, in the requested form."""
+    """Return the response with a job's best answer so far in the form that the caller requested."""
     service, question = Service.find_service(request), QUESTIONS[job.kind]
     wanted = AnswerWishes.from_request(request, question.answer)
     content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))
@@ -111,7 +111,7 @@ async def _plan_response(request: Request, job: Job, content: bytes) -> Response
 
 
 def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
-    """Return a job's plan in a format; a plan that is about more than a problem keeps its format."""
+    """Return a job's plan in a format; a plan with inputs besides a problem stays JSON."""
     problem = _plain_problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
@@ -122,24 +122,24 @@ def _problem_json(body: bytes, kind: str, head: str) -> bytes | None:
 
 
 def _plain_problem(body: bytes, kind: str, head: str) -> Problem | None:
-    """Return the validated problem of a plan request; None for other questions, or if the request has more inputs."""
+    """Return the problem of a plan request; None for other questions and for requests with further inputs."""
     asked = parse_request(kind, head, body)
     problem: Problem | None = asked.input_values()["problem"] if asked.is_plain_plan else None
     return problem
 
 
 def _answer_text(question: Question[Any], content: bytes) -> str:
-    """Return an answer as the lines of text that the command prints for people."""
+    """Return an answer as the text lines that the command prints for people."""
     answer = TypeAdapter(question.answer).validate_json(content)
     return "".join(f"{line}\n" for line in question.lines(answer))
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and body of a job's request; raises HTTPException, or GoneError if the request was dropped."""
+    """Return the head and body of a job's request; raises HTTPException, or GoneError if they were discarded."""
     store = Service.find_service(request).store
     stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:
         if job.state in OPEN:
             raise HTTPException(404)
-        raise GoneError("request: is not kept any more, as others needed its room; the job's answer is")
+        raise GoneError("request: is no longer kept, to make room for newer ones; the job's answer is")
     return stored_request

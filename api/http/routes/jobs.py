@@ -1,4 +1,4 @@
-"""`/v1/jobs`: asynchronous calls, which can be submitted, looked up, followed, renamed, cancelled and forgotten."""
+"""`/v1/jobs`: submit, look up, follow, rename, cancel and forget jobs, which are answered asynchronously."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from memplan.questions.question.wire import read_object
 router = APIRouter()
 
 _CHANGE_BYTES = 10_000
-"""The most bytes of a request body that renames a job."""
+"""The maximum size, in bytes, of the body of a renaming request."""
 _KEEP_ALIVE_S = 15
 _UNREAD_S = 30.0
-"""The seconds after which a follower of events that does not read is disconnected."""
+"""The seconds after which a follower of events is disconnected if it does not read."""
 
 
 @router.post(
@@ -113,7 +113,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
     after = int(last_event_id or 0)
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
-    seen = min(after, job.last_event)  # a number that is too large would hide all events
+    seen = min(after, job.last_event)  # an event number that is too large would hide all events
     return EventSourceResponse(
         _server_events(service, job_id, seen), ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n"
     )
@@ -151,7 +151,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
     own_job = await job_of_caller(request, job_id)
     if forget:
         if not await service.store.run_in_thread(partial(service.store.jobs.forget, job_id)):
-            raise ConflictError(f"forget: must be of a job that has ended, and this one is {own_job.state}")
+            raise ConflictError(f"forget: must be given for a job that has ended, but this one is {own_job.state}")
         return job_answer(own_job)
     job = await service.store.run_in_thread(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
@@ -161,7 +161,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
 
 async def job_of_caller(request: Request, job_id: str) -> Job:
-    """Return a job that the caller may see; raises HTTPException 404 for an unknown job or one of another key."""
+    """Return a job that the caller may see; an unknown or foreign job raises HTTPException with status 404."""
     store = Service.find_service(request).store
     job = await store.run_in_thread(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
     if job is None or not caller_of(request).sees(job.key_id):

@@ -1,4 +1,4 @@
-"""`GET /v1/plans/{problem_hash}`: the best known plan of a problem, whoever requested it first."""
+"""`GET /v1/plans/{problem_hash}`: the best known plan for a problem, whichever caller requested it."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Respo
 
 
 def _plan_response(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
+    """Return the response with a canonical plan, or status 304 if the caller has it already."""
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
     alone = canonical_plan(problem_hash, replace(known, solver=None, searched_s=0.0))
     tag = f'W/"{sha256(alone.model_dump_json().encode()).hexdigest()[:32]}"'

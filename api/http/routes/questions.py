@@ -1,4 +1,4 @@
-"""The calls of questions, such as `POST /v1/order`; for plans, the cache is consulted first."""
+"""The HTTP calls of questions, such as `POST /v1/order`; `POST /v1/plan` consults the plan cache first."""
 
 from __future__ import annotations
 
@@ -47,23 +47,22 @@ from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
 CACHE = "x-memplan-cache"
-"""The header that says whether a plan came from the cache: `hit` or `miss`."""
+"""The response header that states whether a plan came from the cache: `hit` or `miss`."""
 _ROW_S = 2.5e-6
-"""The least seconds for reading and compiling one row or one pair."""
+"""The minimum seconds for parsing and compiling one row (a buffer or a pair)."""
 _SHORT_CELLS = 3_000
-"""The number of rows times pools up to which reading and compiling are faster than handing them to a thread."""
+"""The product of rows and pools up to which parsing and compiling are faster than handing them to a thread."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A call whose request has been read, while it is answered.
+    """A question's HTTP call whose body has been read, on its way to an answer.
 
     head, body: the request as it was sent.
-    asked: the parsed request, without its inputs if another process answers.
-    problem_hash: the hash of the problem, if a plain plan is requested and only another process reads the large
-    request.
+    asked: the parsed request; its inputs are absent if a worker process answers.
+    problem_hash: the hash of the problem if a plan is requested in a body so large that only child processes parse it.
     deadline: the time at which the answer is due.
-    cancelled: an event that is set when the caller hangs up or the service stops.
+    cancelled: an event that is set when the caller disconnects or the service stops.
     """
 
     service: Service
@@ -76,12 +75,12 @@ class _Call:
     cancelled: asyncio.Event
 
     async def answer(self, plan_format: str) -> Response:
-        """Return the response from the cache or a search, in a thread or in a worker process; raises MemplanError."""
+        """Return the response from a thread, from a worker process, or from the plan cache; raises MemplanError."""
         asked, is_large = self.asked, len(self.body) > LARGE_BYTES
         if self.problem_hash is not None:
-            return await self._large_plan(self.problem_hash, plan_format)
+            return await self._large_plan_response(self.problem_hash, plan_format)
         if asked.is_plain_plan and not is_large:
-            return await self._plan(plan_format)
+            return await self._plan_response(plan_format)
         if not asked.is_foreign and not is_large and asked.question.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answer_question, asked, control)
@@ -95,8 +94,8 @@ class _Call:
             return plan_response(answer.content, answer.status, plan_format)
         return Response(answer.content, media_type=JSON)
 
-    async def _plan(self, plan_format: str) -> Response:
-        """Return the response with a plan from the cache or from a search."""
+    async def _plan_response(self, plan_format: str) -> Response:
+        """Return the response with a plan from the plan cache or a search."""
         service, asked, n_bytes = self.service, self.asked, len(self.body)
         extent, deadline = asked.extent, self.deadline
         if extent.n_rows * _ROW_S > deadline.remaining_s:
@@ -125,8 +124,8 @@ class _Call:
             service.written.keep(self.request.state.digest, content, plan.status)
         return response
 
-    async def _large_plan(self, problem_hash: str, plan_format: str) -> Response:
-        """Return the response with a plan that a child process makes, starting from the best known plan."""
+    async def _large_plan_response(self, problem_hash: str, plan_format: str) -> Response:
+        """Return the response with a plan that a child process computes, starting from the best cached plan."""
         sent, key_id, options = (PLAN, self.head, self.body), caller_of(self.request).key_id, self.asked.options
         assert isinstance(options, Options)
         working, known = self.service.working, cache_name(problem_hash, self.service.plan_key(key_id))
@@ -139,7 +138,7 @@ class _Call:
         return response
 
     def _timeout_answer(self) -> Response:
-        """Return the response without a plan for a problem that could not be read in time."""
+        """Return the response without a plan for a problem that was not compiled within the time limit."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
         plan = Plan(
             status="unknown",
@@ -152,7 +151,7 @@ class _Call:
 
 
 def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function that handles the route of a question."""
+    """Return the function that handles the HTTP calls of a question."""
 
     kind = question.name
     is_plan = kind == PLAN
@@ -191,7 +190,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                     one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
-        finally:  # a refusal may be late as well
+        finally:  # a late refusal also counts as a missed deadline
             if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 
@@ -199,7 +198,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
 
 
 async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
-    """Return a call in which the hash in `keep` is replaced by that plan of the caller's jobs; raises OptionError."""
+    """Return the call with the plan hash in `keep` replaced by that plan of the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call
@@ -208,7 +207,7 @@ async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
         raise OptionError(f"keep.{PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {excerpt(plan_hash)}")
     old = await store.run_in_thread(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
-        raise OptionError(f"keep.{PLAN_HASH}: must be that of a plan of a job that is kept, got {excerpt(plan_hash)}")
+        raise OptionError(f"keep.{PLAN_HASH}: must be the hash of a plan of a kept job, got {excerpt(plan_hash)}")
     body = await call.service.read(insert_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
     return replace(call, head=head_of(JSON, ""), body=body)
 

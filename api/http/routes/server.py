@@ -1,4 +1,4 @@
-"""The calls about the server itself: `/healthz`, `/readyz`, `/metrics` and `/v1/solvers`."""
+"""The calls about the server: `/healthz`, `/readyz`, `/metrics` and `/v1/solvers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Additions to uvicorn's connections: a timeout and a size limit for the heads of requests."""
+"""Connections of uvicorn with two additions: a timeout and a size limit for the head of a request."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
-"""The descriptors reserved for files, workers and the database, and the least number of connections."""
+"""File descriptors reserved for files, workers and the database, and the minimum number of connections."""
 _REST_S = 0.5
-"""The seconds for the rest of a body whose request was answered before all of the body had arrived."""
+"""The seconds in which the rest of a body may arrive after the request was answered early."""
 HEAD_S, _HEAD_BYTES = 15.0, 2**16
-"""Half of the time limit in seconds for the head of a request, and the size limit of the head in bytes."""
+"""Half of the time limit, in seconds, for the head of a request, and the maximum size of the head in bytes."""
 
 
 def max_connections() -> int:
-    """Return the number of connections that leaves enough descriptors for everything else."""
+    """Return the maximum number of connections, which leaves enough file descriptors for all other uses."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request takes too long (twice HEAD_S) or is too large."""
+    """A connection that closes when the head of a request is too slow (twice HEAD_S) or too large."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Connection(HttpToolsProtocol):
         self._is_in_head = self._is_read = False
         self._whole: RequestResponseCycle | None = None
         self._unread = 0
-        """The bytes received since the last head or the last part of a body."""
+        """The number of bytes received since the last complete head or piece of a body."""
         self.loop.call_soon(self._check_new_connection, HEAD_S)
 
     def data_received(self, data: bytes) -> None:
-        """Handle received bytes; refuse the head of a request, or of a chunk, that is too large."""
+        """Handle received bytes; a request head or chunk head above the size limit is answered with status 400."""
         self._is_read = False
         super().data_received(data)
         self._unread = 0 if self._is_read else self._unread + len(data)
@@ -50,22 +50,22 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
-        """Note that a request begins."""
+        """Record that the head of a request has begun."""
         self._is_in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Note that the head of a request is complete, so that its answer begins."""
+        """Record that the head of a request is complete, which lets its answer begin."""
         self._is_in_head, self._is_read = False, True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Note that a part of a body was received."""
+        """Record that a piece of a body was received, which is not part of a head."""
         self._is_read = True
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Note that a request is answered; if its body has not arrived completely, the connection is closed soon."""
+        """Handle the end of an answer: if the body has not arrived completely, close the connection soon."""
         answered = self.cycle
         super().on_response_complete()
         is_early = answered is not None and answered.response_complete and answered is not self._whole
@@ -77,12 +77,12 @@ class Connection(HttpToolsProtocol):
             self._close()
 
     def on_message_complete(self) -> None:
-        """Note that the body of a request has arrived completely."""
+        """Record that the body of a request has arrived completely."""
         self._whole = self.cycle
         super().on_message_complete()
 
     def _check_new_connection(self, timeout_s: float) -> None:
-        """Close a new connection above the limit on connections, or start the timeout of its first head."""
+        """Close a new connection above the maximum number, or else start the timeout of its first head."""
         if len(self.connections) >= max_connections():
             self.loop.call_soon(self._close)
         else:
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
     def _check_head(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that still waits for the same head as at the last check, after request `before`."""
+        """Close a connection that waits for the head that it awaited at the last check, after request `before`."""
         if self not in self.connections:
             return
         is_answered = self.cycle is None or self.cycle.response_complete

@@ -1,4 +1,4 @@
-"""Serve over HTTP: listen, and on shutdown answer every caller with the best plan so far."""
+"""Run the HTTP server: listen, and on shutdown answer every waiting caller with the best plan so far."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 _LAST_ANSWERS_S = 5
 _ACCEPTED_AT_ONCE = 128
 _IDLE_S = 75
-"""The seconds that an idle connection stays open: more than the timeout of a proxy in front of the server."""
+"""The seconds for which an idle connection stays open; proxies in front of the server have shorter timeouts."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
-"""Socket options that close connections of vanished clients and of clients that do not read; s, s, count, ms."""
+"""Socket options that close connections to vanished or unresponsive clients; units: s, s, number of probes, ms."""
 _LOG = logging.getLogger("memplan")
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
-    """Serve until a signal stops the process; port 0 takes a free port.
+    """Serve until a signal stops the process; port 0 selects a free port.
 
-    Raises OptionError, also if the store is unusable, or if keys are required but none exists.
+    Raises OptionError for wrong settings, an unusable store, or required keys of which none exists.
     """
     settings = read_settings()
     if settings.has_secrets:
@@ -55,7 +55,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
 
 def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
-    """Return the uvicorn configuration for an app."""
+    """Return the uvicorn configuration for an ASGI app."""
     import uvicorn
 
     from memplan.api.http.serving.connections import Connection, max_connections
@@ -66,7 +66,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
         ws="none",
         log_config=log,
         log_level="warning",
-        access_log=False,  # the app logs requests itself, with more facts and no data of callers
+        access_log=False,  # the app's own log has more facts and no caller data
         server_header=False,
         proxy_headers=False,
         limit_concurrency=max_connections(),
@@ -77,7 +77,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
 
 
 def _take_all_descriptors() -> None:
-    """Raise the limit of descriptors for this process and its children as far as the system allows."""
+    """Raise this process's limit on file descriptors to the system's maximum; children inherit it."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -85,7 +85,8 @@ def _take_all_descriptors() -> None:
 
 
 def _log_when_listening(listener: socket.socket) -> None:
-    with suppress(OSError):  # the listener may be closed already
+    """Wait until the socket accepts connections, then log its address."""
+    with suppress(OSError):  # a stopping server may have closed the listener
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)
         host, port = listener.getsockname()[:2]
@@ -93,14 +94,14 @@ def _log_when_listening(listener: socket.socket) -> None:
 
 
 def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
-    """Return the settings with `require_keys` decided: by default, keys are required if other machines can connect.
+    """Return the settings with `require_keys` decided. By default, keys are required if other machines can connect.
 
-    Raises OptionError if keys are required and `without_keys` is true.
+    Raises OptionError if `without_keys` contradicts settings that require keys.
     """
     without_keys = without_keys or settings.require_keys is False
     for name, is_set in (("REQUIRE_KEYS", settings.require_keys), ("ADMIN_KEY", settings.admin_key)):
         if without_keys and is_set:
-            raise OptionError(f"without-keys: must not be said where MEMPLAN_{name} is set")
+            raise OptionError(f"without-keys: must not be given where MEMPLAN_{name} is set")
     is_public = not ip_address(listener.getsockname()[0]).is_loopback
     if without_keys and is_public:
         _LOG.warning("no keys are asked for: whoever reaches this address may plan, and sees all jobs")
@@ -110,7 +111,7 @@ def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool 
 
 
 def _check_store(settings: Settings) -> None:
-    """Raise OptionError if the store is unusable, or if keys are required but none exists."""
+    """Raise OptionError if the store is unusable, or if keys are required but no valid key exists."""
     try:
         store = Store.open(settings.database_url, settings.data_folder, PATIENCE_S)
     except StoreError as error:
@@ -118,7 +119,7 @@ def _check_store(settings: Settings) -> None:
     try:
         if settings.require_keys and settings.admin_key is None and not store.keys.is_any_valid():
             raise OptionError(
-                "keys: there must be one where others can come in: "
+                "keys: must not be empty if other machines can connect: "
                 "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
             )
     finally:
@@ -126,9 +127,9 @@ def _check_store(settings: Settings) -> None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a bound socket; clients can connect only once the server listens and can answer.
+    """Return a bound socket that does not listen yet; clients can connect once the server can answer.
 
-    Raises OptionError if the address is not allowed or the port is taken.
+    Raises OptionError for an address that is not this machine's, or a port in use.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
@@ -137,13 +138,13 @@ def bind_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if isinstance(error, socket.gaierror):
-            rule = "host: must be an address or a name of this machine, and --port has the port"
+            rule = "host: must be an address or a name of this machine; --port sets the port"
             raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
-    # asyncio sets this only on sockets that it opens; without it, each answer waits 40 ms for an acknowledgement.
+    # asyncio sets TCP_NODELAY only on sockets that it opens; without it, each answer would wait 40 ms for an ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():  # accepted connections inherit these options
+    for name, value in _KEEPALIVE.items():  # accepted connections inherit them
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

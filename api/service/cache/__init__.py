@@ -1,1 +1,1 @@
-"""The plan cache: plans by the hash of the canonical problem, translated to each caller's problem."""
+"""The plan cache: plans keyed by the hash of the canonical problem, translated to each caller's problem."""

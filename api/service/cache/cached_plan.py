@@ -1,9 +1,9 @@
-"""The best known plan of a canonical problem, as it is stored, compared, and translated for each caller.
+"""The best known plan of a canonical problem: its stored form, its comparison with others, and its translation.
 
-Buffers are numbered in canonical order, pools by position, and offsets count units, so that a plan is valid for every
-problem with the same hash. The cache is not trusted: plans are verified for each caller, and bounds are computed again
-from the caller's own sizes. A bound proved by search is only used in the process that proved it, for callers with the
-same units, even if another process finds a better plan; other processes start from the plan.
+Buffers are numbered in canonical order, pools by position, and offsets count units, so a plan is valid for every
+problem with the same hash. The cache is not trusted: each caller's plan is verified, and bounds are recomputed from the
+caller's own sizes. Only the process whose search proved a bound uses it, for callers with the same units, even if
+another process finds a better plan; other processes use the plan as a start.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ from memplan.solvers.search.to_plan import plan_of_assignment
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
 _LEVEL = 1
-"""A low compression level, which saves nearly as much as a high one."""
+"""A low compression level: it saves nearly as many bytes as a high one, in less time."""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The plan of one search in canonical form, and the bounds that the search proved.
+    """The plan that one search found, in canonical form, and the bounds that the search proved.
 
     status: `optimal` or `feasible`, as the search claims.
-    pool, offset: the placement of each buffer, (n,), in canonical order.
-    used: the used units of each pool.
-    bound: a lower bound on the score; empty if none is known.
-    total: a lower bound on the sum of used units over the pools.
-    kind, by: how the bound was proved, and by what.
+    pool, offset: the placement of each buffer in canonical order, as arrays of shape (n,).
+    used: the number of used units of each pool.
+    bound: a lower bound on the score; empty without one.
+    total: a lower bound on the sum of used units over all pools.
+    kind, by: the kind of the bound's proof, and the solver or method that found it.
     solver: the solver that found the plan.
     searched_s: the seconds of the search.
-    units: the bytes and the traffic of one unit in the problem for which this process proved the bound; None if another
-    process did.
+    units: the bytes and the traffic per unit in the problem for which this process proved the bound; None if another
+    process
+    proved it.
     """
 
     status: Status
@@ -67,7 +68,7 @@ class CachedPlan:
     def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
         """Return a valid result of this process in canonical form.
 
-        None if there is no plan, or if offsets are no multiples of a unit and cannot be lowered to such.
+        The result is None without a plan, or if an offset is not a multiple of a unit and cannot be lowered to one.
         """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
@@ -92,7 +93,7 @@ class CachedPlan:
 
     @property
     def unclaimed_plan(self) -> CachedPlan:
-        """The plan alone, without claims; for a final plan, without the seconds searched."""
+        """The plan without claims; for a final plan, also without the seconds of its search."""
         searched_s = 0.0 if self.is_final else self.searched_s
         return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
@@ -103,16 +104,16 @@ class CachedPlan:
 
     @property
     def is_small(self) -> bool:
-        """True if writing the plan is too quick to need a thread."""
+        """True if writing the plan is fast enough to be done outside a thread."""
         return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the score in the units of a problem; worse than any score if the plan belongs to another problem."""
+        """Return the score of the plan in the units of a problem; infinite if the plan belongs to another problem."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the assignment of a problem's instance; None if the plan is for other buffers."""
+        """Return the plan as an assignment of a problem's instance; None if its buffers or pools do not match."""
         n, n_pools = len(compiled.instance), len(compiled.instance.pools)
         if not n == len(self.pool) == len(self.offset):
             return None
@@ -124,7 +125,7 @@ class CachedPlan:
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
     def compress(self, problem_hash: str) -> StoredPlan:
-        """Return the plan as compressed JSON for the store."""
+        """Return the plan as compressed JSON, ready for the store."""
         content = {
             "pool": self.pool.tolist() if self.pool.any() else None,
             "offset": self.offset.tolist(),
@@ -137,15 +138,15 @@ class CachedPlan:
 
     @classmethod
     def read(cls, stored: StoredPlan | None, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return a plan from the store, optionally with the claims of its writer; None if it is unreadable."""
+        """Return the plan of a store's entry, on request with its writer's claims; None if the entry is unreadable."""
         if stored is None:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            if (offset := content["offset"]) is None:  # infeasibility, which older versions stored
+            if (offset := content["offset"]) is None:  # older versions stored infeasible problems this way
                 return None
             cached = cls(
-                status=stored.status,  # type: ignore[arg-type]  # written from a Status
+                status=stored.status,  # type: ignore[arg-type]  # its writer stored a Status
                 pool=column(content["pool"] or [0] * len(offset)),
                 offset=column(offset),
                 used=tuple(content["used"]),
@@ -160,15 +161,15 @@ class CachedPlan:
 
 
 def units_of(compiled: CompiledProblem) -> tuple[int, int]:
-    """Return the bytes and the traffic of one unit in the instance of a problem."""
+    """Return the bytes per unit and the traffic per unit in the instance of a problem."""
     instance = compiled.instance
     return instance.unit, traffic_unit(instance) if instance.objective == "cost" else 1
 
 
 def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
-    """Return a cached plan as a verified result for a problem; None if it is not valid.
+    """Return a cached plan as a verified result for a problem; None if it is not valid for that problem.
 
-    Its bound is from the problem's own live sets, or was proved by this process for the same units.
+    The bound comes from the problem's own live sets, or from a search of this process for the same units.
     """
     bound = compiled.bound
     known = known if known.units == units_of(compiled) else known.unclaimed_plan
@@ -178,7 +179,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # The bound's witness is stated for another order of buffers, so it is replaced by a general one.
+        # The witness refers to the finder's order of buffers, so a witness without buffers replaces it.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)
@@ -192,16 +193,16 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
 
 
 def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
-    """Return the result of a search that ended without a plan."""
+    """Return the result of a search that ended before it found a plan."""
     plan = to_plan.plan_without_placements(compiled.problem, compiled.instance, compiled.bound)
     return SolveResult(plan, None, compiled.bound, reason)
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: a proved one, else the better score, else the longer search.
+    """Return the better of two plans: one that is proved optimal, else the better score, else the longer search.
 
-    Claims of `known` do not count if this process proved the claims of `found` for other units. Of two bounds for the
-    same units, the returned plan gets the better one.
+    Claims of `known` are ignored if this process proved those of `found` for other units. If both bounds are for the
+    same units, the returned plan carries the better one.
     """
     if known is None:
         return found
@@ -228,7 +229,7 @@ def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | N
 
 
 def _stated_bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    """Return the bound on the score that a plan states; 0 for pools without one."""
+    """Return the bound on the score that a plan states, with 0 for a pool that has none."""
     unit = compiled.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
     return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

@@ -1,4 +1,4 @@
-"""Cached plans in the canonical form of `GET /v1/plans/{problem_hash}`, and their translation to a problem."""
+"""Cached plans in the canonical form of `GET /v1/plans/{problem_hash}`, and the translation back to a problem."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memplan.planner.model.plan import Plan, PoolUse
 
 
 def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
-    """Return a cached plan in canonical form: buffers and pools by number, sizes in the problem's units.
+    """Return a cached plan in canonical form: buffers and pools are numbers, and sizes count the problem's units.
 
-    Buffer k is at position k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" is the first.
+    Buffer k is the k-th in `memplan.planner.instance.canonical.canonical_order`, and pool "0" is the first pool.
     """
     names = tuple(map(str, range(len(known.used))))
     peak = sum(known.used)
@@ -35,7 +35,7 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
 
 
 def translate_plan(compiled: CompiledProblem, plan: Plan) -> Plan | None:
-    """Return a canonical plan translated to a problem and verified; None if it belongs to another problem."""
+    """Return a canonical plan, verified, in the terms of a problem; None if it belongs to another problem."""
     places, count = plan.placements, len(compiled.instance)
     if compiled.hash != plan.problem_hash or places.ids != tuple(range(count)):
         return None
@@ -43,6 +43,6 @@ def translate_plan(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     pool = names[places.pool]
     if not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
         return None
-    # The plan's bound was proved by another process, so it is left out.
+    # Another process proved the plan's bound, so the claim is left out here.
     result = result_of(CachedPlan("feasible", column(pool), places.offset, solver=plan.solver), compiled)
     return None if result is None else result.plan

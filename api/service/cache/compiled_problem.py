@@ -1,4 +1,4 @@
-"""Problems with their instances, hashes and canonical orders, each computed once."""
+"""Problems with their instance, hash and canonical order, each computed once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.solvers.heuristics.greedy import plain_start
 
 _SMALL_BUFFERS = 500
 _ORDERS_S = 0.05
-"""The most seconds for packing in quick orders, which usually takes much less."""
+"""The maximum seconds for packing buffers in quick orders, which is usually much faster."""
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
 
 
@@ -29,9 +29,10 @@ _FEW_CELLS, _FEW_ASKED = 64, 1_000
 class CompiledProblem:
     """A caller's problem with its canonical form and its lint findings.
 
-    `order` is the canonical order of the instance's buffers, (n,). `start` is the result of packing in quick orders, if
-    the core makes it together with the instance. `key_id` is the key whose known plans are used, or None for shared
-    plans. Work other than a search on a problem that `is_small` takes less time than handing it to a thread.
+    order: the canonical order of the instance's buffers, of shape (n,).
+    is_small: True if work other than a search takes less time than handing it to a thread.
+    start: the result of packing in quick orders if the core computed it together with the instance.
+    key_id: the key whose known plans are used; None for plans that all keys share.
     """
 
     problem: Problem
@@ -45,7 +46,7 @@ class CompiledProblem:
 
     @classmethod
     def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
-        """Return a problem compiled, hashed and linted; takes O(m log m) time for m lifetimes."""
+        """Compile, hash and lint a problem; takes O(m log m) time for m lifetimes."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
@@ -59,10 +60,10 @@ class CompiledProblem:
 
     @property
     def cache_name(self) -> str:
-        """The name of the problem's entry in the cache."""
+        """The name of the problem's entry in the plan cache."""
         return cache_name(self.hash, self.key_id)
 
     @cached_property
     def bound(self) -> Bound:
-        """The lower bound by the problem's own live sets, from its compilation or computed now."""
+        """The lower bound from the problem's own live sets, computed at compilation or on first use."""
         return lower_bound(self.instance) if self.start is None else self.start.proof

@@ -1,7 +1,7 @@
-"""The plan cache: recent plans in memory, all plans in the store, each replaced only by a better one.
+"""The plan cache: recent plans in memory, all plans in the store; only a better plan replaces an entry.
 
-A plan is in memory at once and in the store a moment later, with many others, so that no request waits for the disk. A
-server that dies loses at most the plans of its last moment, which a search can find again.
+A plan reaches memory at once and the store a moment later, together with many others, so that no request waits for the
+disk. A server that dies loses only the plans of its last moment, which a search can find again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from memplan.api.store.stored_plan import StoredPlan
 
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0
-"""The seconds for which an improvable entry counts as current; then another server may have a better one."""
+"""The seconds for which an improvable entry is assumed current; afterwards, another server may have a better one."""
 _GATHER_S = 0.25
-"""The seconds for which results are gathered before they are written together."""
+"""The seconds for which results are gathered before one transaction writes them."""
 _MOST_UNWRITTEN = 5_000
 _MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
-"""Limits: plans in the store, their bytes, and the memory of each process for recent plans."""
+"""Limits: the number of plans in the store, their bytes, and the bytes of memory per process for recent plans."""
 _ENTRY_BYTES = 1_000
-"""The bytes of memory of an entry in addition to its columns."""
+"""The memory of an entry, in bytes, besides its arrays."""
 _ROUNDS = 120
-"""The number of writes between two checks whether the store has too many plans."""
+"""The number of writes between two evictions of the oldest plans."""
 
 
 class PlanCache:
-    """A cache that finds and keeps plans of problems, on one event loop; `tend` writes them to the store."""
+    """Finds and keeps plans of problems, for one event loop; the task `tend` writes them to the store."""
 
     def __init__(self, store: Store | None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
         self._store, self._memory_bytes = store, memory_bytes
@@ -48,7 +48,7 @@ class PlanCache:
     @classmethod
     @asynccontextmanager
     async def open_tended(cls, store: Store) -> AsyncIterator[PlanCache]:
-        """Open the cache of a process; all entries that can be written are written when the block ends."""
+        """Open the plan cache of a process and write its entries to the store, also a last time when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())
         try:
@@ -59,7 +59,7 @@ class PlanCache:
             await cache.write()
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
-        """Return the best known plan of a problem; None if none is known."""
+        """Return the best known plan of a problem, from memory or the store; None without one."""
         cached, looked_at, _ = self._memory.get(problem.cache_name, (None, 0.0, 0))
         if cached is not None:
             self._memory.move_to_end(problem.cache_name)
@@ -72,25 +72,25 @@ class PlanCache:
         return best
 
     async def find_by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return the best known plan for a problem hash, with the claims of its finder; None if none is known.
+        """Return the best known plan for a problem hash, with the claims of its finder; None without one.
 
-        The plan is read from the store, so that all its servers give the same answer.
+        The plan comes from the store, so that all servers of the store give the same answer.
         """
         await self.write()
         return await self._read_entry(problem_hash, with_claims=True)
 
     async def read_stored(self, problem_hash: str) -> StoredPlan | None:
-        """Return the store's entry for a problem that another process reads; None also if the store does not answer."""
+        """Return the store's entry for a problem that another process parses; None also if the store is unavailable."""
         await self.write()
         return await self._read_from_store(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store a result that started from the entry `before`, unless another process has replaced that entry since."""
+        """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
         await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
-        """Keep a plan if it is better than the known one, and return the better of the two."""
+        """Keep a plan if it is better than the known plan in memory, and return the better one."""
         cached = self._memory.get(problem.cache_name, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
@@ -100,17 +100,17 @@ class PlanCache:
         return best
 
     def is_new(self, problem: CompiledProblem) -> bool:
-        """True if memory has no entry for a problem; the store may have one."""
+        """Return True if memory has no entry for a problem; the store may have one."""
         return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
-        """Drop a wrong entry, so that the next result replaces it."""
+        """Drop a wrong entry from memory, and let the next result replace it in the store."""
         self._wrong.add(problem.cache_name)
         self._held_bytes -= self._memory.pop(problem.cache_name, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.cache_name, None)
 
     async def tend(self) -> None:
-        """Write new entries to the store, and evict the oldest if there are too many, until it is cancelled."""
+        """Until cancelled, write new entries to the store, and evict its oldest entries when there are too many."""
         while True:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
@@ -118,7 +118,7 @@ class PlanCache:
             await self._try_store("tidied", lambda store: store.plans.evict(_MOST_PLANS, _MOST_BYTES))
 
     async def write(self) -> None:
-        """Write pending entries to the store; entries that it refuses are dropped."""
+        """Write pending entries to the store; entries that the store refuses are dropped."""
         async with self._writing:
             if not self._unwritten:
                 return
@@ -128,7 +128,7 @@ class PlanCache:
                 self._wrong -= plans.keys()
 
     async def _try_store(self, what: str, work: Callable[[Store], object]) -> bool:
-        """Run an operation on the store, and return True if it succeeded."""
+        """Run an operation on the store, log its failure, and return True if it succeeded."""
         if self._store is None:
             return True
         try:
@@ -139,6 +139,7 @@ class PlanCache:
         return True
 
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
+        """Return the store's plan for a problem hash; None without one or after it proved wrong."""
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)
@@ -153,7 +154,7 @@ class PlanCache:
             return None
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
-        """Put an entry first in memory; the least recently used entries are dropped."""
+        """Make an entry the most recent one in memory; the least recently used entries are dropped."""
         size = _ENTRY_BYTES + 16 * len(known.pool)
         self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
         self._memory[problem_hash] = known, time.monotonic(), size
@@ -164,10 +165,10 @@ class PlanCache:
 def join_entries(
     problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
 ) -> StoredPlan | None:
-    """Return the entry that the store should have for a problem; None if its entry need not change."""
+    """Return the entry that the store should have for a problem; None if its present entry should stay."""
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
-        return None  # the stored claim is kept, and each server proves it again
+        return None  # the stored claim stays; each server proves it anew
     best = better_of(problem, cached, found)
     return None if best is cached else best.compress(problem.cache_name)

@@ -1,7 +1,7 @@
-"""Migrations: create the tables of a database, or upgrade them to this version.
+"""Migrations: create the tables of a database, or upgrade existing tables to this version.
 
-Each change is a module of `revisions`, with the next number. A change only adds, so that servers of the previous
-version can run on until all are replaced. A part to be removed is unused for one version, and removed in the next.
+Each change is a module of `revisions` with the next number. A change only adds columns and tables, so that servers of
+the previous version can run until all are replaced. Columns and tables to be removed are unused for one version first.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NUMBERS = (
 
 
 def revision_of(connection: Connection) -> int | None:
-    """Return the revision of the tables; None if there are none.
+    """Return the revision of the tables; None for a database without tables.
 
-    Raises StoreError for tables of a later memplan, and for tables that are not memplan's.
+    Raises StoreError for tables of a later memplan or of another program.
     """
     there = set(inspect(connection).get_table_names())
     if not there:
@@ -33,17 +33,17 @@ def revision_of(connection: Connection) -> int | None:
     column = alembic_version.c.version_num if alembic_version.name in there else versions.c.version
     found = str(connection.scalar(select(column))) if {versions.name, jobs.name} <= there else ""
     if not found.isdecimal():
-        raise StoreError("database: has tables of others: name one that is empty, or that memplan made")
+        raise StoreError("database: must be empty or made by memplan, got tables of another program")
     if (revision := int(found)) > REVISION:
         raise StoreError(
-            f"database: has the tables of a later memplan, revision {revision}, and this one knows {REVISION}: "
-            "start that one, or restore the backup from before its upgrade"
+            f"database: has the tables of a later memplan, revision {revision}, but this one knows {REVISION}: "
+            "start the later one, or restore the backup from before the upgrade"
         )
     return revision
 
 
 def bring_up(connection: Connection) -> int | None:
-    """Create or upgrade the tables in the transaction of a connection, and return their former revision."""
+    """Create or upgrade the tables within the connection's transaction; return the revision that they had."""
     before = revision_of(connection)
     if before is None:
         METADATA.create_all(connection)
@@ -51,13 +51,13 @@ def bring_up(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
-    else:  # a dropped table is created again, empty
+    else:  # a table that was dropped is created again, empty
         METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 
 
 def statements(connection: Connection) -> str:
-    """Return the SQL statements that would create or upgrade the tables, without changing anything."""
+    """Return the SQL statements that would create or upgrade the tables; nothing is changed."""
     before, written = revision_of(connection), StringIO()
     if before is None:
         made: list[Any] = []
@@ -72,7 +72,7 @@ def statements(connection: Connection) -> str:
 
 
 def _upgrade(connection: Connection, before: int, written: IO[str] | None = None) -> None:
-    """Run all revisions after `before`, or write their statements to `written` instead."""
+    """Apply all revisions after `before`; if `written` is given, write their statements to it instead."""
     from alembic import command
     from alembic.config import Config
 
@@ -82,7 +82,7 @@ def _upgrade(connection: Connection, before: int, written: IO[str] | None = None
     config.set_main_option("version_locations", f"{folder}/revisions")
     config.set_main_option("path_separator", "newline")
     first: list[Any] = []
-    if not inspect(connection).has_table(alembic_version.name):  # the tables are older than revisions
+    if not inspect(connection).has_table(alembic_version.name):  # these tables predate revision numbers
         first = [CreateTable(alembic_version), insert(alembic_version).values(version_num=str(before))]
     config.attributes.update(connection=connection, first=first)
     command.upgrade(config, f"{before}:head" if written else "head", sql=written is not None)

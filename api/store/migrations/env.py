@@ -1,4 +1,4 @@
-"""The script that alembic runs: it applies the revisions in the caller's transaction, or writes them as text."""
+"""The script that alembic runs: it applies the revisions in the caller's transaction, or prints their statements."""
 
 from alembic import context
 from sqlalchemy import update
@@ -10,5 +10,5 @@ context.configure(given["connection"], literal_binds=context.is_offline_mode())
 for statement in given["first"]:
     context.execute(statement)
 context.run_migrations()
-# Servers from before the revisions check this number, and refuse to start on a later version.
+# Servers that predate the revisions read this number, and refuse to start on a later version.
 context.execute(update(versions).values(version=REVISION))

@@ -1,1 +1,1 @@
-"""The SQL statements for each table of the store."""
+"""The SQL statements of the store, one module per table."""

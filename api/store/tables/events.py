@@ -1,4 +1,4 @@
-"""The table of job events, in order."""
+"""The table of job events, numbered per job."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.api.store.writing import wake_workers
 
 _ANSWER = select(func.length(schema.answers.c.content)).where(schema.answers.c.job_id == schema.jobs.c.id)
 ANSWER_BYTES = func.coalesce(_ANSWER.correlate(schema.jobs).scalar_subquery(), 0)
-"""The bytes of a job's best answer, which count as kept once the job has ended."""
+"""The SQL expression for the bytes of a job's best answer, which count as stored once the job has ended."""
 Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event of a job; `seq` is its number, counted from 1."""
+    """An event of a job; `seq` is its number within the job, counted from 1."""
 
     seq: int
     kind: Kind
@@ -32,20 +32,20 @@ class StoredEvent:
 
 
 class Events:
-    """The table of events; each call is one transaction."""
+    """The table of job events; each method runs in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def events_after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
-        """Return at most `most` events of a job after number `seq`."""
+        """Return the first events of a job, at most `most`, whose numbers are greater than `seq`."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:
             return [StoredEvent(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
 
     def last_numbers(self, job_ids: Collection[str]) -> dict[str, int]:
-        """Return the number of the last event of each given job that exists."""
+        """Return the last event number of each of these jobs; jobs that do not exist are left out."""
         rows = schema.jobs.c
         with self._database.reading() as connection:
             wanted = select(rows.id, rows.last_event).where(rows.id.in_(job_ids))
@@ -53,7 +53,7 @@ class Events:
 
 
 def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
-    """Write events of a job up to number `last`, which this transaction has reserved in the job's row."""
+    """Write events of a job, the last one numbered `last`; the job's row already reserves their numbers."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
         {"job_id": job_id, "seq": first + k, "kind": kind, "at": now, "data": dict(data)}
@@ -67,7 +67,7 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
 def change_state(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
-    """Change the state of all jobs that `which` selects, with an event for each, and return their ids."""
+    """Change the state of all jobs that match a condition, write an event for each, and return their ids."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
         values |= {"finished_at": time.time(), "bytes": rows.bytes + ANSWER_BYTES}
@@ -84,7 +84,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Count a job of a key that ended in a state, and the `more` bytes of its answer."""
+    """Count a key's job that ended in a state, and the `more` bytes of its answer, which are now stored."""
     note(connection, "ended", state, 1)
     note(connection, "bytes", key_id, more)
 
@@ -92,7 +92,7 @@ def note_end(connection: Connection, state: State, key_id: str | None, more: int
 def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the data of a job's last event."""
+    """Return the data of a job's last event: its final state, its answer's facts, its error and its lateness."""
     facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
         facts |= {"plan_status": answer.status, **(answer.facts or {})}

@@ -1,4 +1,4 @@
-"""The table of jobs for callers: jobs are submitted once, looked up, listed and cancelled."""
+"""The table of jobs as callers use it: they submit, look up, list, rename, cancel and forget jobs."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from memplan.planner.errors import excerpt
 from memplan.questions import QUESTIONS
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
-"""The columns of the table that are fields of Job."""
+"""The columns of the table that correspond to fields of Job."""
 
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
-"""The most jobs on a page, and the characters of a problem's name that become the job's name."""
+"""The maximum number of jobs on a page, and the maximum length of a job's name in characters."""
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _COUNT_S, _NEAR, _NEAR_BYTES = 1.0, 1000, 64 * 2**20
-"""The seconds for which a count of jobs or bytes is reused, if it is at least so many jobs or bytes below a limit."""
+"""How long, in seconds, a count of jobs or bytes is reused, if it is at least these jobs or bytes below its limit."""
 SEEN_S = 90.0
-"""The seconds for which a worker counts as alive after its last sign of life."""
+"""The seconds after its last sign of life for which a worker counts as alive."""
 _COUNTED_S = 10.0
-"""The seconds for which the counts for metrics are kept."""
+"""The seconds for which the counts for metrics are reused."""
 _ROW_BYTES = 2_000
-"""The bytes of a job in tables and indexes, in addition to its request and its answer."""
+"""The estimated bytes of a job in tables and indexes, besides its request and its answer."""
 _SHARES = 4
-"""A key without a quota may keep this fraction (1/4) of the bytes that all keys may keep."""
+"""A key without a quota may store this fraction (1/4) of the bytes allowed for all keys."""
 _SPARED_S = 3600.0
-"""The seconds after a job's end in which its request is not dropped for new requests of its key."""
+"""The seconds after a job's end during which newer requests of its key cannot displace its request."""
 _AT_ONCE, _ROUNDS = 20, 20
-"""The number of requests dropped per round, and the most rounds for one new job."""
+"""The number of requests dropped per round, and the maximum number of rounds for one new job."""
 _SHOWN = 5
-"""The number of removable jobs that a refusal names."""
+"""The number of removable jobs that the refusal of a job names."""
 _FULL_S = 60.0
-"""The seconds after which to retry if too many bytes are kept."""
+"""The seconds after which a client should retry if too many bytes are stored."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = tuple(QUESTIONS)
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ else:
 
 
 def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
-    """Return a validator for an optional text that must match a pattern completely."""
+    """Return a validator for an optional text that the whole pattern must match; `rule` is the error's text."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not pattern.fullmatch(text):
@@ -89,10 +89,10 @@ class JobQuery(BaseModel):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """The counts of jobs of all servers: open jobs by state, all ended jobs by state, and the stored bytes.
+    """The numbers of jobs of all servers: unfinished jobs by state, ended jobs by state, and the stored bytes.
 
-    oldest_s: the age in seconds of the oldest waiting job; 0 if none waits.
-    workers: the number of servers and workers that run jobs.
+    oldest_s: the age of the oldest waiting job in seconds; 0 if none waits.
+    workers: the number of live servers and workers that run jobs.
     """
 
     open: Mapping[State, int]
@@ -103,7 +103,7 @@ class JobCounts:
 
 
 class Jobs:
-    """The table of jobs, for their callers; each call is one transaction."""
+    """The table of jobs as callers use it; each method runs in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -119,11 +119,11 @@ class Jobs:
         most_bytes: int = 2**62,
         most_bytes_of_key: int | None = None,
     ) -> Job:
-        """Store a new job and return it, or return the job that an equal request made before.
+        """Store a new job and return it; for a repeated request, return the job that the first one made.
 
-        Raises FullError if `most` jobs, or `most_of_key` jobs of its key, wait or run, and if more bytes would be kept
-        than `most_bytes` in all, than `most_bytes_of_key` for its key (None: a quarter of all), or than the disk has
-        room for. Raises RepeatedKeyError if another request had its idempotency key.
+        Raises FullError if `most` jobs of all keys, or `most_of_key` of this key, are unfinished, or if the stored
+        bytes would exceed `most_bytes` in total, `most_bytes_of_key` for this key (None: a quarter of the total), or
+        the disk's free space. Raises RepeatedKeyError if a different request had the same idempotency key.
         """
         body = pack(new.body)
         n_bytes = _ROW_BYTES + len(body)
@@ -134,7 +134,7 @@ class Jobs:
             self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
-                # Another server has stored an equal request in the meantime.
+                # Another server has stored an equal request since the look-up above.
                 return _repeated_job(connection, new) or new
             sent = {"job_id": new.id, "head": new.head, "body": packed_value(body)}
             connection.execute(insert(schema.submissions).values(sent))
@@ -143,7 +143,7 @@ class Jobs:
             return new
 
     def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
-        """Raise FullError if the limit on waiting and running jobs is reached."""
+        """Raise FullError if the limit on unfinished jobs, in total or for the key, is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
 
@@ -158,10 +158,10 @@ class Jobs:
             raise FullError(f"jobs: at most {said}{most}{' of all,' if said else ''} may wait or run at a time")
 
     def _check_bytes(self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None) -> None:
-        """Drop requests of ended jobs if too many bytes would be kept, and raise FullError if that is not enough.
+        """Drop requests of ended jobs if too many bytes would be stored; raise FullError if that is not enough.
 
-        If a key is at its quota, its own requests are dropped, an hour after the end of the job. If the limit for all
-        is reached or the disk is full, requests of the keys with the most bytes are dropped.
+        A key at its quota loses requests of its jobs, from an hour after their end. If the limit for all keys is
+        reached or the disk is full, the keys with the most stored bytes lose requests.
         """
         disk, key_id = self._database.disk, new.key_id
 
@@ -193,10 +193,10 @@ class Jobs:
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
     ) -> bool:
-        """True if `more` would exceed a limit; the rows are counted again near the limit, or after a while.
+        """Return True if `more` jobs or bytes would exceed a limit; they are recounted near it, and after a second.
 
-        The jobs are too many to be counted each time. Other servers accept fewer than `near` jobs between two counts,
-        and near the limit a lock lets transactions count one after the other.
+        Counting is too slow for every request. Other servers add fewer than `near` between two counts, and near the
+        limit a lock lets only one transaction at a time count.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:
@@ -210,12 +210,12 @@ class Jobs:
         return found + more > most
 
     def find(self, job_id: str) -> Job | None:
-        """Return a job by its id; None if there is none."""
+        """Return the job with this id; None without one."""
         with self._database.reading() as connection:
             return _find_job(connection, schema.jobs.c.id == job_id)
 
     def page(self, wanted: JobQuery, caller: Caller) -> list[Job]:
-        """Return one page of a caller's jobs that match a query, newest first."""
+        """Return one page of the caller's jobs that match a query, newest first."""
         rows, query = schema.jobs.c, select(*COLUMNS)
         if not caller.sees_all:
             query = query.where(rows.key_id == caller.key_id)
@@ -237,7 +237,7 @@ class Jobs:
             ]
 
     def request(self, job_id: str) -> tuple[str, bytes] | None:
-        """Return the head and the body of a job's request; None if it was dropped."""
+        """Return the head and body of a job's request; None if the request was dropped."""
         rows = schema.submissions.c
         with self._database.reading() as connection:
             row = connection.execute(select(rows.head, rows.body).where(rows.job_id == job_id)).one_or_none()
@@ -250,7 +250,7 @@ class Jobs:
             return connection.execute(wanted).scalar_one_or_none()
 
     def plan_of_hash(self, plan_hash: str, caller: Caller) -> bytes | None:
-        """Return the JSON of the plan with a hash among the jobs of a caller; None if there is none."""
+        """Return the JSON of the plan with this hash among the caller's jobs; None without one."""
         rows = schema.jobs.c
         wanted = select(schema.answers.c.content).join(schema.jobs, schema.answers.c.job_id == rows.id)
         wanted = wanted.where(rows.plan_hash == plan_hash)
@@ -260,7 +260,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """Cancel a waiting job, or request the end of a running one, and return the job; None if there is none."""
+        """Cancel a waiting job, or request that a running one end early; return the job, or None without one."""
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
@@ -280,12 +280,12 @@ class Jobs:
             connection.execute(update(schema.jobs).where(schema.jobs.c.id == job_id).values(name=name))
 
     def forget(self, job_id: str) -> bool:
-        """Remove a job that has ended, with all its data; return False if it has not ended."""
+        """Remove an ended job with all its data; return False if the job has not ended."""
         which = (schema.jobs.c.id == job_id) & schema.jobs.c.state.in_(ENDED)
         return self._database.use_reserve(lambda connection: remove_jobs(connection, which)) == 1
 
     def counts(self) -> JobCounts:
-        """Return the counts of all servers' jobs, at most some seconds old; ended jobs are counted by their totals."""
+        """Return the numbers of jobs of all servers, at most ten seconds old; ended jobs come from stored totals."""
         rows = schema.jobs.c
         with self._counting:
             if self._counts is None or time.monotonic() - self._counts[0] > _COUNTED_S:
@@ -303,7 +303,7 @@ class Jobs:
 
 
 def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
-    """Remove the jobs that `which` selects, with all data kept for them, and return their number."""
+    """Remove the jobs that match a condition, with all their data, and return their number."""
     rows = schema.jobs.c
     gone = connection.execute(delete(schema.jobs).where(which).returning(rows.key_id, rows.bytes)).all()
     for row in gone:
@@ -312,9 +312,9 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop requests of a key's jobs that ended before a time, the largest first, and return the bytes freed."""
+    """Drop requests of a key's jobs that ended before a time, largest first, and return the number of bytes freed."""
     rows, sent = schema.jobs.c, schema.submissions.c
-    # Selected by the time of their end, not by state, so that the index by bytes gives the largest at once.
+    # Jobs are selected by the time of their end, not by state, so that the index by bytes yields the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)
     wanted = wanted.where(rows.key_id == key_id, rows.finished_at < before)
     wanted = wanted.order_by(rows.bytes.desc()).limit(_AT_ONCE).with_for_update(skip_locked=True, of=schema.jobs)
@@ -330,7 +330,7 @@ def _drop_requests(connection: Connection, key_id: str | None, needed: float, be
 
 
 def _full_error(connection: Connection, key_id: str | None, said: str) -> FullError:
-    """Return the error for a refused job, which names jobs that its key can remove."""
+    """Return the error for a job refused for lack of space, which names jobs that its key may remove."""
     rows = schema.jobs.c
     ended = select(rows.id, rows.bytes).where(rows.key_id == key_id, rows.finished_at.is_not(None), rows.bytes > 0)
     largest = connection.execute(ended.order_by(rows.bytes.desc()).limit(_SHOWN)).all()
@@ -345,10 +345,10 @@ def _find_job(connection: Connection, which: ColumnElement[bool]) -> Job | None:
 
 
 def _repeated_job(connection: Connection, new: Job) -> Job | None:
-    """Return the job of an earlier equal request, or None; raises RepeatedKeyError if the request differs."""
+    """Return the job of an earlier equal request, or None; raises RepeatedKeyError if that request was different."""
     if new.idempotency_key is None:
         return None
     job = _find_job(connection, schema.jobs.c.idempotency_key == new.idempotency_key)
     if job is not None and job.request_digest != new.request_digest:
-        raise RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
+        raise RepeatedKeyError(f"Idempotency-Key: must be new for a new request, but it was used for job {job.id}")
     return job

@@ -1,4 +1,4 @@
-"""The table of callers' keys."""
+"""The table of callers' API keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.planner.errors import OptionError, excerpt
 
 
 class Keys:
-    """The table of keys, with revoked ones, so that their past actions stay attributable; a call is one transaction.
+    """The table of API keys; revoked keys stay, so that past actions remain attributable. A method is one transaction.
 
     All methods raise StoreError.
     """
@@ -25,10 +25,10 @@ class Keys:
         values = {**vars(key), "scopes": sorted(key.scopes)}
         with self._database.writing() as connection:
             if not insert_new(connection, keys, [values], keys.c.id):
-                raise OptionError(f"name: must be one that no other key has or had, got {excerpt(key.name)}")
+                raise OptionError(f"name: must not be in use by a key, revoked or not, got {excerpt(key.name)}")
 
     def find(self, key_id: str) -> Key | None:
-        """Return a key by its id, even if it was revoked; None if there is none."""
+        """Return the key with this id, even if it was revoked; None without one."""
         with self._database.reading() as connection:
             row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
         return None if row is None else _key_from_row(row)
@@ -39,12 +39,12 @@ class Keys:
             return [_key_from_row(row) for row in connection.execute(select(keys).order_by(keys.c.name))]
 
     def is_any_valid(self) -> bool:
-        """True if there is a key that is not revoked."""
+        """Return True if a key exists that is not revoked."""
         with self._database.reading() as connection:
             return bool(connection.execute(select(exists().where(keys.c.revoked_at.is_(None)))).scalar())
 
     def revoke(self, name: str, at: float) -> bool:
-        """Revoke a key; return True if it was valid until now."""
+        """Revoke a key at a time; return True if it was valid before."""
         holds = (keys.c.name == name) & keys.c.revoked_at.is_(None)
         with self._database.writing() as connection:
             return connection.execute(update(keys).where(holds).values(revoked_at=at)).rowcount == 1

@@ -1,4 +1,4 @@
-"""The table of jobs for workers: jobs are claimed, reported on, finished once, released and taken over."""
+"""The table of jobs as workers use it: they claim jobs, report on them, and finish or release them."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from memplan.api.store.tables.jobs import COLUMNS, remove_jobs
 from memplan.api.store.writing import put, time_in
 
 _AWAY_S = 3600.0
-"""The seconds after which a worker without a sign of life is forgotten."""
+"""The seconds without a sign of life after which a worker is forgotten."""
 MOST_FAILURES = 3
-"""The number of times that a job is restarted after its child process ended or gave no answer."""
+"""The maximum number of restarts of a job after its child process died or gave no answer."""
 MOST_LAPSES = 10
-"""The number of times that a job is restarted after its worker ended, which is rarely the job's fault."""
+"""The maximum number of restarts of a job after its worker died, which is rarely the job's fault."""
 _AT_ONCE = 100
-"""The number of jobs removed in one transaction; the reserve of a full disk has room for it."""
+"""The number of jobs removed per transaction; a full disk's reserve has enough space for it."""
 _JOBS = schema.jobs.c
 
 
 class Leases:
-    """The table of jobs as a queue for the workers that run them; each call is one transaction.
+    """The table of jobs as a queue for workers; each method runs in one transaction.
 
-    A worker's writes to a job count only while its lease is valid, so that a job ends once, although a worker that
-    counts as dead may still be alive. The clock of the database, which all workers share, decides when a lease ends.
+    A worker's writes to a job count only under a valid lease. A job therefore ends once, even if a worker that was
+    presumed dead is still running. Leases expire by the database's clock, which all workers share.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:
-        """Claim up to `most` waiting jobs, by priority and then by age, and return them.
+        """Claim at most `most` waiting jobs, by priority and then by age, and return them.
 
-        A holder runs at most `of_key` jobs of one key at a time, so that jobs of other keys get slots.
+        A worker (`holder`) runs at most `of_key` jobs of one key at a time, which leaves slots for other keys.
         """
         claims: list[Job] = []
         held = select(_JOBS.key_id, func.count()).where(_JOBS.lease_holder == holder, _JOBS.state == "running")
@@ -66,14 +66,14 @@ class Leases:
         return claims
 
     def is_any_waiting(self) -> bool:
-        """True if a job waits."""
+        """Return True if a job is waiting."""
         with self._database.reading() as connection:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
     def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
-        """Extend a worker's leases on these jobs, and return the lease numbers of the jobs whose leases are valid.
+        """Extend a worker's leases on these jobs; return the claim numbers of the jobs whose leases are still valid.
 
-        Other jobs that the worker has claimed, without receiving them, wait again.
+        Jobs that the worker claimed without learning of it return to the queue.
         """
         mine, here = (
             and_(_JOBS.lease_holder == holder, _JOBS.state == "running"),
@@ -86,7 +86,7 @@ class Leases:
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled_jobs(self, holder: str) -> set[str]:
-        """Return the ids of a worker's running jobs whose cancellation is requested."""
+        """Return the ids of a worker's running jobs whose cancellation was requested."""
         asked = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.is_cancel_asked)
         with self._database.reading() as connection:
             return set(connection.execute(select(_JOBS.id).where(asked)).scalars())
@@ -94,7 +94,7 @@ class Leases:
     def report(
         self, job: Job, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
     ) -> bool:
-        """Record progress with its times, and the best answer so far; return False if the lease is lost."""
+        """Write progress reports with their times, and the best answer so far; return False if the lease is lost."""
         values = {"progress": progress[-1][0]} if progress else {}
         reports: list[tuple[Kind, Mapping[str, Any]]] = [
             ("better" if "gap" in facts else "progress", {**facts, "elapsed_s": round(elapsed_s, 3)})
@@ -107,7 +107,7 @@ class Leases:
             return last is not None
 
     def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:
-        """End a job in a final state; return False if the lease is lost or the job has ended."""
+        """End a job in a final state; return False if the lease is lost or the job has already ended."""
         now = time.time()
         values: dict[str, Any] = {"state": state, "finished_at": now, "error": error}
         if answer is not None and answer.facts is not None:
@@ -121,9 +121,9 @@ class Leases:
             return last is not None
 
     def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
-        """Return a job to the queue with its best answer; if `counts`, as a failure. Return False if the lease is lost.
+        """Requeue a job with its best answer so far; `counts` makes it a failure. Return False if the lease is lost.
 
-        A job whose cancellation is requested is cancelled instead.
+        A job whose cancellation was requested is cancelled instead.
         """
         counted = {"failures": _JOBS.failures + 1} if counts else {"attempts": _JOBS.attempts - 1}
         values = {"state": "queued", "lease_holder": None, **counted}
@@ -135,9 +135,9 @@ class Leases:
             return last is not None
 
     def tend(self) -> tuple[list[str], list[str]]:
-        """End waiting jobs after their deadline, and return running jobs with expired leases to the queue.
+        """Expire waiting jobs after their deadline, and requeue running jobs whose leases have expired.
 
-        Jobs whose leases expired too often fail. Return the ids of the late jobs, and of the jobs with expired leases.
+        A job whose lease expired too often fails. Return the ids of the late jobs and of the jobs with expired leases.
         """
         with self._database.reading() as connection:
             late = and_(_JOBS.state == "queued", _JOBS.deadline_at < time_in(connection))
@@ -160,7 +160,7 @@ class Leases:
         return self._database.use_reserve(lambda connection: remove_jobs(connection, _JOBS.id.in_(old)))
 
     def see(self, holder: str) -> None:
-        """Record that a worker is alive, and forget workers without a sign of life for long."""
+        """Record a worker's sign of life, and delete workers that have shown none for an hour."""
         rows = schema.workers.c
         with self._database.writing() as connection:
             put(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
@@ -168,13 +168,13 @@ class Leases:
 
 
 def _claim_next(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
-    """Claim the next job of a key that is not in `full`, and return it; None if there is none."""
+    """Claim the next waiting job, skipping jobs of the keys in `full`, and return it; None without one."""
     may_run = _JOBS.state == "queued"
     if full:
         if (its_key := _next_key_condition(connection, full)) is None:
             return None
         may_run = and_(may_run, its_key)
-    # Two steps, since the index orders both priority and age in ascending order.
+    # Two queries, because the index sorts priority and age ascending, but the highest priority comes first.
     highest = select(_JOBS.priority).where(may_run).order_by(_JOBS.priority.desc()).limit(1)
     first = select(_JOBS.id).where(may_run, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
     first = first.with_for_update(skip_locked=True)
@@ -199,10 +199,10 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 
 
 def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a condition for the jobs of the first key in the queue that is not in `full`; None if there is none.
+    """Return a condition that selects the jobs of the first waiting key outside `full`; None without such a key.
 
-    Mostly, this is the key of the very next job. Else the index finds each waiting key in one step from the previous
-    key, and its first job in two more, however many jobs a full key has.
+    Usually, the first waiting job already has such a key. Otherwise, the index finds each waiting key in one step from
+    the previous key, and the key's first job in two more, however many jobs a full key has.
     """
     waits = _JOBS.state == "queued"
     highest = select(func.max(_JOBS.priority)).where(waits)
@@ -226,7 +226,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
         mine = and_(waits, _JOBS.key_id.is_(None))
         of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
         firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
-    # Another worker may just have taken the last job of a key.
+    # An entry without a job is skipped: another worker may have claimed the last job of that key meanwhile.
     best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
     return None if best is None else _JOBS.key_id == best[0]
 
@@ -234,7 +234,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if its lease is valid, and return the number of its last new event; else None."""
+    """Change a running job if its lease is valid; return the number of its last new event, or None if it is not."""
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:

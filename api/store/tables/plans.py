@@ -1,4 +1,4 @@
-"""The table of known plans, by the hash of their problem."""
+"""The table of known plans, keyed by the hash of their problem."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.store.writing import insert_new, put
 
 _AT_ONCE, _SHARES = 500, 8
-"""The number of plans removed in one transaction, and the fraction (1/8) of the disk that plans may use."""
+"""The number of plans removed per transaction, and the fraction (1/8) of the disk that plans may use."""
 
 
 Change = Callable[[StoredPlan | None], StoredPlan | None]
 
 
 class Plans:
-    """The table of plans; each call is one transaction."""
+    """The table of known plans; each method runs in one transaction unless it says otherwise."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def find(self, problem_hash: str) -> StoredPlan | None:
-        """Return the best known plan of a problem; None if there is none."""
+        """Return the best known plan for a problem hash; None without one."""
         with self._database.reading() as connection:
             return _find_plan(connection, problem_hash)
 
     def change(self, changes: Mapping[str, Change]) -> None:
-        """Replace known plans, by the hash of their problem, with the results of functions of the old plans.
+        """Replace known plans, given by problem hash, with the results of functions that take the known plan.
 
         If a function returns None, the known plan stays. A function may be called twice.
         """
         rows = [_plan_row(plan) for to in changes.values() if (plan := to(None)) is not None]
-        # All servers lock rows in the same order, so that two servers never deadlock.
+        # All servers lock rows in the same order, so that they never deadlock.
         rows.sort(key=lambda row: str(row["hash"]))
         disk = self._database.disk
         with self._database.writing() as connection:
@@ -52,14 +52,14 @@ class Plans:
                     put(connection, schema.plans, _plan_row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store a result that started from the entry `before`, unless another process has replaced that entry since."""
-        named = replace(found, hash=problem_hash)  # the child process does not know about keys
+        """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
+        named = replace(found, hash=problem_hash)  # the child process does not know the key's part of the name
         self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
-        """Remove the plans that were written longest ago until both limits hold; on a small disk, jobs get most space.
+        """Remove the least recently written plans until both limits hold; plans get an eighth of a small disk at most.
 
-        Some hundreds are removed in one transaction, so that other writers can run between.
+        Each transaction removes some hundreds, so that other writers can run in between.
         """
         columns, disk = schema.plans.c, self._database.disk
         totals = select(func.count(), func.coalesce(func.sum(columns.bytes), 0)).select_from(schema.plans)
@@ -84,7 +84,7 @@ class Plans:
 def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
-    # SQLite has no row locks, and ignores FOR UPDATE.
+    # SQLite has no row locks and ignores FOR UPDATE, which is harmless because its writers exclude each other.
     row = connection.execute(wanted.with_for_update() if is_locked else wanted).one_or_none()
     return None if row is None else StoredPlan(**row._mapping)
 

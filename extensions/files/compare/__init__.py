@@ -1,1 +1,1 @@
-"""The question `compare`: the plan of a model's own planner compared with memplan's."""
+"""The question `compare`: the plan of a model's own runtime compared with the plan of memplan."""

@@ -1,4 +1,4 @@
-"""The question `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
+"""The question `compare`: the bytes of a model as planned by its runtime and by memplan, and the lower bound."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from memplan.solvers.reference.table import find
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""The file size in bytes above which reading and planning take long, so that the time is checked in between."""
+"""The file size in bytes above which reading is slow enough for the time to be checked after it."""
 _PLANS = 7
-"""The most plans and audits of a comparison, among which the remaining time is divided equally."""
+"""The maximum number of plans and audits in a comparison, which share the remaining time equally."""
 
 
 class CompareOptions(ForeignOptions):
@@ -113,7 +113,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
     if is_large and running.is_over:
         raise TimeOverError(
-            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got as far as reading it"
+            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got only enough to read it"
         )
     time, is_partial = _SharedTime(running), True
     own: OwnPlan | None = None
@@ -161,20 +161,20 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
 @dataclass(eq=False)
 class _SharedTime:
-    """The division of the remaining time among the plans that may still follow."""
+    """The division of the remaining time among the plans still to be made."""
 
     running: Control
     plans: int = _PLANS
 
     def next_control(self) -> Control:
-        """Return the control for the next plan, with an equal part of the remaining time."""
+        """Return the control of the next plan, with an equal share of the remaining time."""
         part_s = self.running.remaining_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.limit_to(part_s))
 
 
 def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[str]:
-    """Yield sentences about options that change nothing for this file."""
+    """Yield a sentence for each option that has no effect on this file."""
     if options.target is not None:
         yield TARGET_NOTE
     if options.in_place:
@@ -186,7 +186,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Return the plan with results written over inputs, if the options request it; raises OptionError."""
+    """Plan with results written over inputs if the options request it; return None if not. Raises OptionError."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)
@@ -207,11 +207,12 @@ def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
 
 
 def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | None:
+    """Return the facts of a plan with the operations reordered; None for a file without operations."""
     if not isinstance(imported, ImportedProgram):
         return None
     answer = reorder_program(imported.operations, time.next_control(), imported.facts).answer
     placed = answer.placed
-    assert placed is not None, "an order with a problem has a plan, though it may be without placements"
+    assert placed is not None, "an order with a problem has a plan, perhaps without placements"
     plan = placed.plan
     if plan.peak is None or plan.peak > answer.peak:
         return _plan_facts(placed.problem, time, start=None if plan.peak is None else plan)
@@ -225,9 +226,10 @@ def _saved_bytes(before: int | None, after: int | None) -> int | None:
 def _audit_own_plan(
     found: str, read: tuple[ImportedProblem, ImportedProblem], time: _SharedTime
 ) -> tuple[OwnPlan | None, OwnAudit | None]:
-    """Return the model's own plan, and an audit of it if its offsets are known.
+    """Return the plan of the model's own planner, and an audit of it if its offsets are known.
 
-    `read` has the model with views as buffers, and with views as aliases; the form with fewer violations is audited.
+    `read` holds the model twice: with views as separate buffers, and as aliases. The reading that the plan violates
+    less is audited.
     """
     apart = read[0]
     if apart.own_peak is not None:
@@ -240,7 +242,7 @@ def _audit_own_plan(
     if apart.planner_peak is not None:
         return OwnPlan(name=own_name, peak=apart.planner_peak()), None
     planner = find(own_name)
-    assert planner is not None, "its name begins as those of reference planners do"
+    assert planner is not None, "its name starts like the name of a reference planner"
     if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
         return OwnPlan(name=own_name, peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
     plan = _solve_in_share(apart.problem, time, own_name)
@@ -250,13 +252,14 @@ def _audit_own_plan(
 
 
 def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    """Compare a plan with the best plan found in its share of the time, and return the result with its validity."""
     running = time.next_control()
     audit = compare_with_best(problem, plan, time_limit_s=running.remaining_s, control=running.solve_control())
     return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:
-    """Yield the printed lines, one for each fact."""
+    """Yield the text lines of a comparison, one for each fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:
@@ -298,7 +301,7 @@ _EXAMPLE = (
     "Y3Rpb24iOiJhbGxvYyIsImFkZHIiOjUxMiwic2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImZyZWVfY29tcGxldGVkIiwiYWRkciI6MCwi"
     "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
 )
-"""A PyTorch snapshot of three buffers, two of which could share their bytes."""
+"""A memory snapshot of PyTorch with three buffers, two of which could share bytes."""
 QUESTION = Question(
     compare,
     inputs=(FILE,),

@@ -1,1 +1,1 @@
-"""The question `convert`: problems, models and plans written in other formats."""
+"""The question `convert`: write problems, models and plans in other formats."""

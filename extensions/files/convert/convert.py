@@ -1,4 +1,4 @@
-"""The question `convert`: a problem, a model or a plan in another format."""
+"""The question `convert`: write a problem, a model or a plan in another format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 _OF_SECTIONS = ("c", TFLITE)
-"""The targets whose arrays have a section: C, and a model that is also written as C."""
+"""The targets whose arrays can be put in a linker section: C, and a model that is also written as C."""
 
 
 def convert(
@@ -45,10 +45,10 @@ def convert(
     """
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
-        rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
+        rule = "must be left out if a .tflite is written, because it keeps its own sizes"
         raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_model = target == TFLITE and plan is None
-    # A form is searched for the arena that the runtime plans by itself: one pool without further rules.
+    # The forms are searched for an arena that the runtime plans itself: a single pool without further rules.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
     is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:
@@ -67,7 +67,7 @@ def convert(
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
         if getattr(options, name) is not None and not is_used:
-            raise OptionError.from_rule(name, f"must be given where C is written, got {target}", way="leave it out")
+            raise OptionError.from_rule(name, f"must be given only if C is written, got {target}", way="leave it out")
     if is_deployed:
         return deploy(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
@@ -76,7 +76,7 @@ def convert(
     if target in EXPORTERS:
         return _export(problem, plan, reader, facts, options, running)
     if plan is not None:
-        raise OptionError(f"to: must be something that a plan goes into ({', '.join(EXPORTERS)}), got {target}")
+        raise OptionError(f"to: must be a format for plans ({', '.join(EXPORTERS)}), got {target}")
     if target in PROGRAMS:
         return add_program(reader.imported, facts, target)
     if target != "json":
@@ -86,14 +86,14 @@ def convert(
 
 
 def _dims_text(dims: Mapping[str, Size]) -> str:
-    """Return sizes of dimensions in the form that `--dim` takes, separated by commas."""
+    """Return sizes of dimensions as the option `--dim` accepts them, separated by commas."""
     return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
 def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
-    """Return a problem as a file in another format; raises InputError if that cannot express it."""
+    """Return a problem as a file in another format; raises InputError if the format cannot express it."""
     if target in MODELS:
-        # Imported only here, as its libraries take longer to import than most commands to run.
+        # Imported on demand: its libraries take longer to import than most commands take to run.
         from memplan.solvers.mip.model_file import write_model
 
         return write_model(problem, f".{target}", lambda: running.is_over)
@@ -107,7 +107,7 @@ def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
 def _export(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
-    """Return the files for a plan; if no plan is given, one is made first."""
+    """Write the files for a plan, and return the answer; without a given plan, make one first."""
     target, made = found.to, None
     if plan is None:
         plan = made = make_plan(problem, control=replace(running, report=ignore_report))
@@ -132,7 +132,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
-    """Return the plan in a file; some formats need the problem to be read."""
+    """Return the plan in a file; some formats of plans refer to the problem, which is then read first."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

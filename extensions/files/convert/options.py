@@ -1,4 +1,4 @@
-"""The options and the targets of `convert`."""
+"""The options of `convert`, and the formats it can write (targets)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memplan.questions.reading import ReadOptions
 from memplan.questions.reading.adapting import ProblemOptions
 
 PROGRAMS = ("graph", "operations")
-"""The targets that are made from the operations in a file, not from a problem."""
+"""The targets that are written from the operations in a file instead of a problem."""
 TFLITE = "tflite"
 MODELS = ("lp", "mps")
-"""The targets that are integer programs of a problem, for people or for other solvers."""
+"""The targets that express a problem as an integer program, for people or other solvers."""
 OBJECTS = "objects"
-"""The target that is a problem of shared objects, which `plan` answers with objects."""
+"""The target that expresses a problem as a problem of shared objects."""
 TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     )
 
     def refuse_for_programs(self, target: str) -> None:
-        """Raise OptionError for options that apply to problems, if operations are written."""
+        """Raise OptionError for options of problems if the target consists of operations."""
         said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
         if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
             rule = f"must be left out for {target}, which has operations and no places of buffers"
@@ -73,11 +73,11 @@ class ConvertOptions(ReadOptions, ForeignOptions):
 
 
 def target_of_name(path: str) -> str:
-    """Return the target that the suffix of a file's name means; raises OptionError for an unknown suffix."""
+    """Return the target that a file's suffix stands for; raises OptionError for an unknown suffix."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
     ending_target = ending if ending in TARGETS else closest_word(ending, (), others)
     if ending_target is None:
         names = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
-        raise OptionError(f"to: must be given where the name does not end in {names}, got {excerpt(path)}")
+        raise OptionError(f"to: must be given if the name does not end in {names}, got {excerpt(path)}")
     return ending_target

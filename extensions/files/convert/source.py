@@ -1,4 +1,4 @@
-"""The file to convert: the plan inside it, warnings of its reader, its program, and its best form for a runtime."""
+"""Read a file to convert: the plan inside it, its reader's warnings, its program, and its best form for a runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VIOLATIONS = 10
 
 
 def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return the answer with the facts about a file that are always reported."""
+    """Return the answer with the facts about a file that every conversion reports."""
     if isinstance(file, Problem):
         return Converted(to=target, format=None)
     imported, name = reader.imported, reader.name
@@ -46,7 +46,7 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
 
 
 def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> tuple[ReaderWarning, ...]:
-    """Return the findings of a file's reader, and further `findings` about its options."""
+    """Return the warnings of a file's reader, followed by the `findings` about its options."""
     every = dict.fromkeys((*imported.warnings, *findings))
     warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in every]
     if imported.views.apart:
@@ -56,15 +56,15 @@ def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> 
 
 
 def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
-    """Return the answer with a file's operations or their graph; raises OptionError for a file without operations."""
+    """Add the operations of a file, or their graph, to the answer; raises OptionError if the file has none."""
     if not isinstance(imported, ImportedProgram):
-        raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
+        raise OptionError(f"to: must be used on a file with operations, not on lifetimes alone, got {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
     return found.model_copy(update=its)
 
 
 def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
-    """Return the fields of an answer with a program's names, None without any, and with its graph of operations."""
+    """Return the names in a program (None if it has none) and its graph of operations, as fields of an answer."""
     names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if isinstance(imported, ImportedProgram):
@@ -73,7 +73,7 @@ def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for the runtime of its system; raises FormatError for any other file."""
+    """Return a model in the best form for its runtime; raises FormatError if no runtime is known for the file."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

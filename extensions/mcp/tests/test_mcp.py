@@ -1,4 +1,4 @@
-"""The tools of `memplan mcp`: their list, calls of them, and refusals."""
+"""Tests of the tools of `memplan mcp`: their list, their calls, and refused calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOBILENET = "mobilenet_v2.csv"
 
 
 @pytest.mark.slow
-def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_reported() -> None:
+def test_every_question_is_a_tool_with_a_working_example_and_errors_are_reported() -> None:
     mcp, stdio = pytest.importorskip("mcp"), pytest.importorskip("mcp.client.stdio")
 
     async def run() -> None:
@@ -32,7 +32,7 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
             await session.initialize()
             tools = (await session.list_tools()).tools
             assert [tool.name for tool in tools] == [*QUESTIONS, "schema"]
-            assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # in each conversation
+            assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # tools are part of each conversation
             whole = await session.call_tool("schema", {"question": "plan"})
             assert "alias_of" in whole.content[0].text
             examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools[:-1]}
@@ -48,7 +48,7 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
             for name, given, sentence in (
                 ("plna", {}, 'tool: there is no "plna" (did you mean plan?)'),
                 ("plan", {"problem": "no.csv"}, f"{_EXAMPLES}/no.csv: no such file"),
-                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must lie in {_EXAMPLES}; --folder'),
+                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must be in {_EXAMPLES}; --folder'),
                 ("plan", {"problem": "networks"}, '"networks": must be a file'),
                 ("plan", {"problem": "a\0b"}, f"{_EXAMPLES}/a\ufffdb: no such file"),
                 ("schema", {"question": "plna"}, "question: must be one of plan, "),

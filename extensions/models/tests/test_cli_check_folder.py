@@ -94,7 +94,7 @@ def test_a_table_of_the_budget_file_may_set_flags_and_a_baseline(folder: Path, c
 def test_the_first_check_writes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
     given = budgets(folder, '["models/a.tflite"]\nbaseline = "a.json"\n')
     assert main(["check", "models", "--budgets", given]) == 2
-    way = "`memplan check models/a.tflite --save-baseline a.json` makes it"
+    way = "make it with `memplan check models/a.tflite --save-baseline a.json`"
     assert way in capfd.readouterr().err
     run_check(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
     _, said = run_check(capfd, 0, "models", "--budgets", given)
@@ -112,11 +112,11 @@ def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd
     [
         ("budget = ", "budgets.toml: must be TOML: Invalid value (at end of document)"),
         ("[models/a.tflite]\n", "budgets.toml: must be TOML: "),
-        ('budget = "1KiB"', 'budgets.toml: "budget": must be in a table, [default] or that of a model, got "1KiB"'),
-        ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the path of a file from ., in quotes; there is none'),
-        ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the path of a file from ., in quotes; there'),
-        ("[default]\nbudgte = 1", "budgets.toml: default: must have keys that are known (time-limit, "),
-        ('[default]\nbaseline = "a"', "budgets.toml: default: must have keys that are known ("),
+        ('budget = "1KiB"', 'budgets.toml: "budget": must be in the table [default] or in that of a model, got "1KiB"'),
+        ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the quoted path of a file in .; there is none'),
+        ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the quoted path of a file in .; there'),
+        ("[default]\nbudgte = 1", "budgets.toml: default: must have known keys only (time-limit, "),
+        ('[default]\nbaseline = "a"', "budgets.toml: default: must have known keys only ("),
         (
             '["models/a.tflite"]\nbudget = "64KiBs"',
             'budgets.toml: "models/a.tflite".budget: must be a size such as 4096, 64kB or 1MiB, got "64KiBs"',
@@ -161,7 +161,7 @@ def test_a_folder_without_models_is_refused(folder: Path, capfd: Captured) -> No
     (folder / "none").mkdir()
     assert main(["check", "none"]) == 2
     said = capfd.readouterr().err
-    assert said.startswith("memplan: error: none: must hold a model (.")
+    assert said.startswith("memplan: error: none: must contain a model (.")
     assert {".tflite", ".onnx"} <= {*said.partition("(")[2].partition(")")[0].split(", ")}
 
 

@@ -192,7 +192,7 @@ def test_order_writes_a_model_in_its_new_order(tmp_path: Path, capfd: Captured) 
     assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().err
     assert len(target.read_bytes()) == len(given.read_bytes())
     assert main([*asked, str(given)]) == 2
-    assert "output: must be another file than those that are read" in capfd.readouterr().err
+    assert "output: must not be a file that the command reads" in capfd.readouterr().err
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 2
     assert "the input is a graph or a program" in capfd.readouterr().err
 

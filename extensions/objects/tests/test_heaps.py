@@ -1,4 +1,4 @@
-"""Plans in heaps: as few heaps as brute force over all assignments finds, valid plans, and refusals."""
+"""Tests of plans in heaps: brute force confirms the fewest heaps, plans are valid, and wrong problems are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def draw_problem(seed: int) -> tuple[Problem, int]:
-    """Return a drawn problem of five buffers, and a heap size in which each of them fits."""
+    """Draw a problem of five buffers, and a heap size that fits each buffer."""
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
     for k in range(5):
@@ -34,7 +34,7 @@ def draw_problem(seed: int) -> tuple[Problem, int]:
 
 
 def min_heaps(problem: Problem, size: int) -> int:
-    """Return the fewest heaps over all assignments of buffers to heaps."""
+    """Return the fewest heaps by brute force over all assignments of buffers to heaps."""
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
     meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
@@ -52,7 +52,7 @@ def heap_plan(problem: Problem, limit: int, time_limit_s: float) -> Plan:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
+def test_plans_in_heaps_have_the_fewest_heaps_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
     found = heap_plan(problem, size, 5)
     assert found.heaps is not None
@@ -70,7 +70,7 @@ def test_a_network_in_two_heaps_needs_no_more_bytes_than_in_one_pool() -> None:
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
-def test_the_number_of_heaps_is_proved_even_if_the_live_sets_fit_in_fewer() -> None:
+def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
     found = heap_plan(ring, 3, 2)
@@ -88,10 +88,10 @@ def test_buffers_without_bytes_need_one_heap(fields: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("fields", "limit", "error", "message"),
     [
-        ({}, 4, ProblemError, "heaps: must be of at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be for problems of one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be of a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: must be of a problem without no_cross"),
+        ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be used with a problem of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be used with a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: must be used with a problem without no_cross"),
     ],
 )
 def test_rules_that_heaps_do_not_support_are_refused(
@@ -131,7 +131,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
-    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
+    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough to find heaps, got no plan with up to \d+"):
         heap_plan(problem, size, 1)
 
 

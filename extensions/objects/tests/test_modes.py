@@ -1,4 +1,4 @@
-"""The modes of `plan` in calls, jobs and the command: heaps, shared objects, several plans, and re-plans."""
+"""Tests of the modes of `plan` in calls, jobs and the command: heaps, shared objects, several plans, re-plans."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def server() -> Iterator[RunningServer]:
 
 
 def mode_fields(answer: Any) -> Any:
-    """Return the part of an answer that shows its mode."""
+    """Return the field of an answer that shows in which mode `plan` answered."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
     if answer.get("others"):

@@ -1,4 +1,4 @@
-"""Shared objects: the best partitions, textures of Relay, and constraints that objects cannot keep."""
+"""Tests of shared objects: minimum totals, textures of Relay, and constraints that shared objects cannot keep."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_search_for_objects_with_counted_work_is_reproducible() -> None:
     )
     first, second = (plan(problem, options=PlanOptions(time_limit_s=0.1, deterministic=True)) for _ in range(2))
     assert first == second
-    assert first.status == "feasible", "a problem that is proved at once tells nothing"
+    assert first.status == "feasible", "the problem must be hard enough for the time limit to matter"
 
 
 def test_relay_storage_tokens_are_one_of_the_heuristics() -> None:
@@ -123,13 +123,13 @@ def test_the_ratio_forbids_a_small_texture_in_a_much_larger_object() -> None:
         ("nn", [(400, 22), (600, 5)], 13200, [3000, 8800]),
     ],
 )
-def test_textures_of_relays_own_tests_need_no_more_than_its_storages(
+def test_textures_of_relays_tests_need_no_more_bytes_than_relay(
     kinds: str, sides: list[tuple[int, int]], relay: int, least: list[int]
 ) -> None:
-    """One after the other: of equal sizes, of other types and scopes, of larger and of flat ones.
+    """Buffers follow each other in time: of equal sizes, of other types and scopes, larger ones, and flat ones.
 
-    A storage that grew has one use more than buffers: it is free again in those tests, which count it down twice, but
-    not in a program. Source of the sides: apache/tvm, tests/cpp/relay/backend/graph_plan_token_alloc.cc.
+    Relay's tests count the uses of a grown storage down twice, so that the storage is free again; in a program, it is
+    not. Source of the sides: apache/tvm, tests/cpp/relay/backend/graph_plan_token_alloc.cc.
     """
     rows = zip(kinds, sides, strict=True)
     buffers = [
@@ -204,7 +204,7 @@ def test_shared_objects_refuse_constraints_on_pairs(rules: dict[str, Any]) -> No
 
 
 def free_textures(*sides: tuple[int, int]) -> FreeTextures:
-    """Return free textures with these sides, numbered in their order."""
+    """Return free textures with the given sides, numbered in the given order."""
     textures = FreeTextures()
     for storage, (width, height) in enumerate(sides):
         textures.put(Token(storage, width, height))
@@ -218,16 +218,18 @@ def free_textures(*sides: tuple[int, int]) -> FreeTextures:
         ((10, 5), True),
         ((10, 2), True),
         ((10, 1), False),
-        ((10, 59), True),  # 59 // 10 is 5, and a factor of 5 is allowed
+        ((10, 59), True),  # 59 // 10 is 5, the largest factor allowed
         ((10, 60), False),
         ((60, 10), False),
     ],
 )
-def test_no_side_of_a_texture_exceeds_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
+def test_a_free_texture_is_reused_only_if_no_side_exceeds_the_other_fivefold(
+    sides: tuple[int, int], is_reused: bool
+) -> None:
     assert (free_textures((10, 10)).take(*sides) is not None) == is_reused
 
 
-def test_a_free_texture_grows_if_none_is_large_enough_and_is_not_free_afterwards() -> None:
+def test_a_free_texture_that_grew_for_a_request_is_never_reused_again() -> None:
     textures = free_textures((10, 10))
     grown = textures.take(9, 12)
     assert grown is not None
@@ -236,7 +238,7 @@ def test_a_free_texture_grows_if_none_is_large_enough_and_is_not_free_afterwards
     assert textures.take(10, 10) is None
 
 
-def test_a_request_takes_the_closest_free_texture_that_need_not_grow() -> None:
+def test_a_request_reuses_the_closest_free_texture_that_is_large_enough() -> None:
     taken = free_textures((20, 10), (11, 11), (9, 9)).take(10, 10)
     assert taken is not None
     assert taken.storage == 1

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright for tests of pages: one browser, and tabs that record errors."""
+"""Run Debian's Chromium with Playwright for tests of pages: one browser, and tabs that record errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DROP = """([name, text]) => {
     document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }));
   }
 }"""
-"""The script that drops a file, given as [name, text], on a page."""
+"""The script that simulates dropping a file, given as [name, text], on a page."""
 _BREAKS = """
 window.policyBreaks = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -29,7 +29,7 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 @dataclass
 class Tab:
-    """A browser tab: its page, the errors of its scripts, and the addresses that it requested."""
+    """A browser tab with its page, the errors of its scripts, and the addresses that it requested."""
 
     page: Any
     errors: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Tab:
         return found
 
     def serious_violations(self) -> list[str]:
-        """Return the serious accessibility findings of axe on the page."""
+        """Return the serious accessibility violations that axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         rows = self.page.evaluate("axe.run()")["violations"]
         return [f"{row['id']}: {row['help']}" for row in rows if row["impact"] in ("serious", "critical")]
@@ -50,7 +50,7 @@ class Tab:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Run the browser while the block runs; skip the test if it is not installed."""
+    """Run the browser for the duration of the block; skip the test if the browser is not installed."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tested where Playwright is installed")
     path = shutil.which("chromium")
     if path is None:
@@ -65,7 +65,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def tab(browser: Any, width: int = 1300, height: int = 800, **options: Any) -> Iterator[Tab]:
-    """Open a tab with separate storage while the block runs."""
+    """Open a tab with separate storage for the duration of the block."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     context.set_default_timeout(20_000)
     context.add_init_script(_BREAKS)
@@ -79,7 +79,7 @@ def tab(browser: Any, width: int = 1300, height: int = 800, **options: Any) -> I
 
 
 def wait_until(found: Tab, condition: str) -> None:
-    """Wait until a JavaScript condition is true, by polling, as the page's policy forbids Playwright's method."""
+    """Wait until a JavaScript condition is true; polled, as the page's policy blocks Playwright's own waiting."""
     for _ in range(600):
         if found.page.evaluate(condition):
             return

@@ -10,6 +10,6 @@ from memplan.extensions.page.tests.browser import chromium
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A browser, where there is one."""
+    """The browser for a module's tests; tests are skipped if no browser is installed."""
     with chromium() as found:
         yield found

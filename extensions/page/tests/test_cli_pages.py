@@ -1,4 +1,4 @@
-"""The HTML pages that commands write and open."""
+"""Tests of the HTML pages that commands write and open."""
 
 from __future__ import annotations
 

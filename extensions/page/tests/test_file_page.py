@@ -1,4 +1,4 @@
-"""Pages as files and in notebooks: their data, their escaping, and the scripts that their security policy allows."""
+"""Tests of pages as files and in notebooks: their data, escaping, and the scripts that their policy allows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unpack_styles(text: str) -> list[str]:
 
 
 def source(text: str) -> str:
-    """Return the source expression by which a security policy allows a script or style."""
+    """Return the source expression with which a security policy allows a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,4 +1,4 @@
-"""Regression cases in which a page was wrong or broke: a table of problems and plans, opened in a browser."""
+"""Regression tests of pages that were once wrong or broken: a table of problems and plans, opened in a browser."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, en
 
 
 def raise_best_plan(problem: Problem, by: int, **claims: Any) -> Plan:
-    """Return the best plan with all offsets raised by `by` bytes, and with other claims."""
+    """Return the best plan with all offsets raised by `by` bytes, and with the given claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
 
 def forge_plan(problem: Problem) -> Plan:
-    """Return a plan 4,800 bytes above the best one that claims to be optimal by a search."""
+    """Return a plan that falsely claims optimality by a search, 4,800 bytes above the best peak."""
     peak = (solve(problem).peak or 0) + 4800
     pools = [{"name": "default", "used": peak, "lower_bound": peak}]
     proof = {"kind": "search", "by": "exact"}
@@ -95,13 +95,13 @@ def forge_plan(problem: Problem) -> Plan:
 
 
 def costly_plan(problem: Problem) -> Plan:
-    """Return the plan in the more expensive memory, with a claimed bound on costs."""
+    """Return a plan in the more expensive memory, with a claimed lower bound on its cost."""
     rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
     return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
 
 
 def foreign_plan(problem: Problem) -> Plan:
-    """Return a plan that uses a pool that the problem does not have."""
+    """Return a plan that uses a pool that is not in the problem."""
     rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -113,7 +113,7 @@ LIED = Plan.model_validate({"status": "infeasible", "explanation": {"message": "
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, its plan, a script that runs in the page, and the condition that its result must satisfy."""
+    """A problem, its plan, a script that runs in the page, and a condition on the script's result."""
 
     name: str
     problem: Problem
@@ -128,12 +128,12 @@ TEXT = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.
 
 
 def text(selector: str) -> str:
-    """Return the script that reads the text of a part of a page."""
+    """Return a script that reads the text of the elements that match a selector."""
     return f"({TEXT})({json.dumps(selector)})"
 
 
 def ask_script(size: str) -> str:
-    """Return the script that asks the page whether the plan fits in a size."""
+    """Return a script that asks the page whether the plan fits in a given size."""
     fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
     return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
 
@@ -368,13 +368,13 @@ def test_a_comparison_outlines_moved_buffers_with_their_old_size_in_one_scale(op
     page.click("button[data-which=both]")
     assert "old: 150 B; new: 354 B (+136.0 %)" in page.input_value("input.caption")
     picture = ElementTree.fromstring(save_text(page, "SVG"))
-    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffers have titles
+    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffer titles
     heights = sorted(float(row.attrib["height"]) for row in rows)
-    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # one scale for both
+    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # both plans are drawn in one scale
 
 
 def lifted_x(problem: Problem) -> Plan:
-    """Return the plan in which buffer x is at offset 54."""
+    """Return a plan with buffer x at offset 54."""
     rows = [{"id": "x", "pool": "default", "offset": 54}, {"id": "y", "pool": "default", "offset": 0}]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -382,6 +382,6 @@ def lifted_x(problem: Problem) -> Plan:
 def test_a_printed_page_has_no_buttons(open_page: Any) -> None:
     page = open_page(plan_page(LONE, solve(LONE)))
     page.emulate_media(media="print")
-    assert page.locator(".bar button:visible").count() == 1  # the badge
+    assert page.locator(".bar button:visible").count() == 1  # only the badge is printed
     assert page.evaluate("getComputedStyle(document.querySelector('.side')).overflow") == "visible"
     page.emulate_media(media="screen")

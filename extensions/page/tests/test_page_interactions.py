@@ -1,4 +1,4 @@
-"""The file page in a real browser: every way to move it, to query it, and to export from it."""
+"""Tests of the file page in a real browser: zooming and panning, queries, and exports."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def wait_for_picture(found: Tab) -> None:
 
 
 def select_buffer(found: Tab, name: str) -> int:
-    """Select a buffer by its name, with the search field."""
+    """Select a buffer by name through the search field, and return its position."""
     found.page.fill("input[type=search]", name)
     found.page.press("input[type=search]", "Enter")
     return int(found.page.evaluate(LOOK)["selected"])
 
 
 def centre(found: Tab, buffer: int) -> tuple[float, float]:
-    """Return the pixel in the middle of a buffer's first lifetime."""
+    """Return the pixel at the centre of a buffer's first lifetime, in page coordinates."""
     script = """(i) => { const v = memplan.view, p = v.picture, f = p.camera.frame, l = p.lanes, m = v.plan;
       const row = m.taken.head[i], x = (l.x(m.taken.start[row]) + l.x(m.taken.end[row])) / 2;
       const lane = l.all[m.pool[i]], h = p.camera.heights[m.pool[i]];
@@ -263,7 +263,7 @@ def test_exported_png_svg_and_csv_show_the_visible_part(opened_tab: Tab, plan: P
     drawing = ElementTree.fromstring(save_bytes(opened_tab, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
     texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend, axes
+    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend and axes
         assert any(said in text for text in texts), texts
     assert "conv1" in titles
     table = save_bytes(opened_tab, "CSV")
@@ -384,7 +384,7 @@ def test_each_pool_can_be_zoomed_alone_and_the_address_stores_the_zooms(opened_t
     assert opened_tab.page.evaluate("memplan.view.picture.camera.isWhole")
 
 
-def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened_tab: Tab, plan: Plan) -> None:
+def test_the_strip_shows_addresses_at_a_time_and_the_panel_shows_idle_bytes(opened_tab: Tab, plan: Plan) -> None:
     offsets = {row.id: row.offset for row in plan.placements}
     time, sizes = 14, {row.id: row.size for row in PROBLEM.buffers}
     lasting = (row for row in PROBLEM.buffers if row.pools != ("dtcm",))

@@ -1,4 +1,4 @@
-"""The JavaScript modules of the page: their length, their bundles, and their results."""
+"""Tests of the page's JavaScript modules: their length, their bundles, and their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.planner.model.sizes import parse_size, size_text
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000
-"""The number of buffers of a large page; a million in the tests before a release."""
+"""The number of buffers of a large page; one million in the tests before a release."""
 STATIC = Path(__file__).parents[1] / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
@@ -51,7 +51,7 @@ VENDORED = {
     "hierarchy.js": "bdcfbbca712b719ad82f139bfe2f7d93690b4de0f5857efa4cfdc66759d45d32",
     "preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c",
 }
-"""The SHA-256 of each bundle that the page takes from other projects."""
+"""The SHA-256 of each bundle that the page includes from other projects."""
 
 
 def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
@@ -63,9 +63,9 @@ def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
 
 
 @pytest.mark.parametrize("name", page_bundles.BUNDLES)
-def test_the_bundles_were_built_from_the_present_modules(name: str) -> None:
+def test_the_bundles_are_built_from_the_current_modules(name: str) -> None:
     found = (STATIC / "built" / f"{name}.js").read_text(encoding="utf-8")
-    assert page_bundles.digest() in found[:200], "python -m lab.page_bundles makes them anew"
+    assert page_bundles.digest() in found[:200], "rebuild them with python -m lab.page_bundles"
     esbuild = shutil.which("esbuild")
     if esbuild is not None and subprocess.check_output([esbuild, "--version"], text=True).startswith("0.28."):
         assert page_bundles.build_bundle(page_bundles.BUNDLES[name], esbuild) == found
@@ -94,7 +94,7 @@ def test_the_modules_of_the_page_pass_the_type_checker() -> None:
 
 
 def column_of(buffers: int) -> tuple[Problem, Plan]:
-    """Return a problem of `buffers` buffers, eight of them alive at a time, and its plan."""
+    """Return a problem with `buffers` buffers, eight of them alive at any time, and its plan."""
     start = np.arange(buffers)
     size = 16 * (1 + start % 5)
     table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], size, start, start + 8)
@@ -104,7 +104,7 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
 
 
 @pytest.mark.slow
-def test_a_page_with_very_many_buffers_can_be_drawn_and_moved(browser: Any, tmp_path: Path) -> None:
+def test_a_page_with_very_many_buffers_can_be_drawn_and_zoomed(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     path.write_bytes(plan_page(*column_of(MANY)))
     assert path.stat().st_size < 60 * MANY
@@ -164,7 +164,7 @@ def read(text: str) -> str | None:
 
 
 def shapes_at(b: int, n: int) -> dict[str, Any]:
-    """Return an answer for all values, and at some of them the sizes, the peak and the bound, by the expressions."""
+    """Return a plan with symbols; at the given values also its sizes, peak and bound, computed by its expressions."""
     answer = shapes(SymbolicProblem.model_validate(EXAMPLE))
     (peak,), (bound,), found = answer.programs[0].peak or (), answer.bound, answer.model_dump(mode="json")
     at = {"b": b, "n": n}

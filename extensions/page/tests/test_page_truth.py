@@ -1,4 +1,4 @@
-"""The statements of the page about plans, compared with the verifier and with `verify`, in a real browser."""
+"""Tests of the page's statements about plans in a real browser, against the verifier and the question `verify`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ FAR = Problem(
 
 
 def plan_at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
-    """Return the plan with these offsets in the first pool that each buffer may be in."""
+    """Return a plan with the given offsets; each buffer is in its first allowed pool."""
     names = [problem.pools[problem.allowed_pools(i)[0]].name for i in range(len(problem.buffers))]
     rows = [{"id": name, "pool": pool, "offset": offsets[name]} for name, pool in zip(offsets, names, strict=True)]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
@@ -112,7 +112,7 @@ def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
 
 
 def reason_text(page: Any, problem: Problem, name: str) -> str:
-    """Select a buffer; return the page's explanation of its offset."""
+    """Select a buffer, and return the page's explanation of its offset."""
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
     text: str = page.inner_text(".why")
     return text
@@ -123,7 +123,7 @@ def badge_is(page: Any, text: str) -> None:
 
 
 def fits(page: Any, size: str) -> str:
-    """Return the page's answer to whether the plan fits in a size."""
+    """Return the page's answer to the question whether the plan fits in a size."""
     page.fill("section[aria-label='pools'] input", size)
     page.press("section[aria-label='pools'] input", "Enter")
     text: str = page.inner_text(".answer >> nth=0")
@@ -214,7 +214,7 @@ def test_sizes_typed_into_the_page_are_parsed_as_by_the_command(show: Any) -> No
     assert fits(page, "55 kB").startswith("No plan fits: 55,296 B")
     assert fits(page, "54 KiB").startswith("Yes")
     assert fits(page, "54 kib").startswith("size: must be a size such as 4096, 64kB or 1MiB")
-    for text in ("55,296 B", "0.0528 MiB"):  # as the page writes sizes itself
+    for text in ("55,296 B", "0.0528 MiB"):  # the formats in which the page shows sizes
         assert fits(page, text).startswith("Yes")
 
 

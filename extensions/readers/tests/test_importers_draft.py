@@ -1,4 +1,4 @@
-"""Views are aliases only where no run can tell: random programs are run on planned memory, byte by byte."""
+"""Tests that aliases of views never change a result: random programs run on planned memory, byte by byte."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = place_rows(draft.make_program().problem)
-            unused = max(places.values()) + SIZE  # a value that is never read has no offset in the plan
+            unused = max(places.values()) + SIZE  # a value never read has no planned offset
             for name in families(draft):
                 places.setdefault(name, unused)
             for k in range(5):
                 Machine(places, families(draft), random.Random(k)).run(steps, params, draft.results)
 
 
-def test_random_programs_have_views_of_every_kind() -> None:
+def test_random_programs_contain_aliased_and_copied_views() -> None:
     facts = [random_program(seed, SHARED)[0].views for seed in range(100)]
     assert sum(row.aliases for row in facts) > 100
     assert sum(row.apart for row in facts) > 30
@@ -88,7 +88,7 @@ def test_a_chain_of_views_is_one_buffer_named_after_the_output() -> None:
     assert draft.operations().functions["main"].body == (Operation(op="op", inputs=("x",), outputs=("a",)),)
 
 
-def test_a_branch_writes_a_chosen_value_in_place_only_if_it_made_it() -> None:
+def test_a_branch_writes_its_output_in_place_only_if_it_made_the_source() -> None:
     draft = draft_of(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
     draft.operation("op", ["x"], ["outer"])
     draft.begin_block()

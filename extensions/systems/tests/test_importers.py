@@ -77,7 +77,7 @@ SENTENCES = {
     b"fault:key": FAULT + 'KeyError "nodes" at systems/tests/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
     b"fault:none": FAULT + "AttributeError at systems/tests/failing_reader.py:13",
-    b"fault:memory": "needs more memory to be read than there is",
+    b"fault:memory": "needs more memory for reading than the machine has",
 }
 
 
@@ -169,7 +169,7 @@ def test_repeated_uses_of_large_tuples_in_relax_are_limited() -> None:
     made = [f"v{k}: {four} = R.relu()" for k in range(1001)]
     whole = f"t = ({', '.join(f'v{k}' for k in range(1001))})"
     used = [f"u{k}: {four} = R.add(t)" for k in range(1000)]
-    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in total, got more$"):
         read_problem(relax(*made, whole, *used, "return u0").replace(b'"n"', b"8"), "x.relax")
 
 
@@ -180,7 +180,7 @@ def test_nested_tuples_in_xla_modules_are_limited_before_they_are_expanded() -> 
 
     tower = [row(1, "parameter"), *(row(k, "tuple", k - 1, k - 1) for k in range(2, 60))]
     data = field(1, message({3: [message({2: tower, 5: 7, 6: 59})], 6: 7}))
-    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in total, got more$"):
         read_module(data, ModelOptions())
 
 

@@ -1,1 +1,1 @@
-"""C and linkers: plans as arrays, allocators and linker scripts."""
+"""Exports for C and linkers: plans as arrays, allocators and linker scripts."""

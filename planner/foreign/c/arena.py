@@ -1,7 +1,7 @@
-"""C: one static array for each pool, and macros with the offset, size and address of each buffer.
+"""Export to C: one static array per pool, and macros with the offset, size and address of each buffer.
 
-A name in C joins a prefix, a word for its meaning, and the name of the buffer or pool, so that no two names are equal.
-The source is C11. The header is valid C99 and C++, and its macros can be used by the preprocessor of an assembler.
+Each C name joins a prefix, a word for its meaning, and the name of the buffer or pool, so that all names differ. The
+source is C11. The header is valid C99 and C++, and its macros also work in preprocessed assembly.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLay
 
 
 def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source; raises FormatError for a pool whose alignment C cannot express.
+    """Return a C header and a source; raises FormatError for a pool whose alignment C cannot express.
 
-    A pool with a base address becomes one array for each stretch between its reserved ranges.
+    A pool with a base address becomes one array per stretch between its reserved ranges.
     """
     layout.refuse_other_devices("c")
     layout = layout.split_into_regions()
@@ -40,12 +40,12 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def section_of(pool: PlacedPool, prefix: str) -> str:
-    """Return the linker section of a pool's array; linker scripts without a rule for it treat it as .bss."""
+    """Return the linker section of a pool's array; a linker script without a rule for it treats it as .bss."""
     return section_name(prefix, pool.name, None)
 
 
 def section_name(prefix: str, what: str, section: str | None) -> str:
-    """Return the linker section of an array: the given `section`, or else a separate one for this array."""
+    """Return the linker section of an array: the given `section`, or else one of this array alone."""
     return section or f".bss.{prefix}_{what}"
 
 
@@ -66,7 +66,7 @@ def _header_text(layout: VerifiedLayout, prefix: str) -> str:
 
 
 def _pool_macros(pool: PlacedPool, prefix: str) -> str:
-    """Return the macros and the declaration of a pool."""
+    """Return the macros of a pool and the declaration of its array."""
     macro = prefix.upper()
     return (
         f"/* Pool {comment_text(pool.pool.name)} */\n"
@@ -77,7 +77,7 @@ def _pool_macros(pool: PlacedPool, prefix: str) -> str:
 
 
 def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
-    """Return the macros of a buffer."""
+    """Return the macros with the offset, size, alignment and address of a buffer."""
     macro = prefix.upper()
     return (
         f"/* Buffer {comment_text(buffer.id)} in pool {comment_text(pool.pool.name)} */\n"
@@ -89,16 +89,16 @@ def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
 
 
 def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str:
-    """Return the definition of a pool's array; raises FormatError if C cannot align it."""
+    """Return the definition of a pool's array; raises FormatError if C cannot express its alignment."""
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
-    # C aligns only to powers of two. If the address is known, a linker script places the array.
+    # C aligns only to powers of two. If the base address is known, a linker script can place the array instead.
     if pool.needs_what_c_cannot_say:
         if not pool.has_address:
-            rule = "must be a power of two for C where there is no base_address"
-            raise FormatError(f"pool {excerpt(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
-        # C gets an alignment that divides the base address, so that the linker can place the array there.
+            rule = "must be a power of two for C without a base_address"
+            raise FormatError(f"pool {excerpt(pool.pool.name)}: common alignment {rule}, got {alignment}")
+        # C gets the largest alignment that divides the base address, so that the linker can place the array there.
         alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
@@ -108,8 +108,8 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
 
 
 def _static_assertion(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
-    """Return a static assertion that a buffer lies inside its pool and is aligned."""
-    # With 0ull, sums do not overflow where an int has 16 or 32 bits.
+    """Return a static assertion that a buffer is inside its pool and aligned."""
+    # 0ull widens the sums, which would otherwise overflow an int of 16 or 32 bits.
     offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
     fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"
     is_aligned = f"(0ull + {base} + {offset}) % {macro}_ALIGNMENT_{buffer.name} == 0"

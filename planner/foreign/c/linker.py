@@ -1,4 +1,4 @@
-"""Linker scripts: a memory region for each pool, at its base address, with the array of the C source in it.
+"""Export to linker scripts: a memory region per pool at its base address, which holds the array of the C source.
 
 Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's scatter files (execution regions,
 UNINIT).
@@ -15,9 +15,9 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a script for GNU ld, to be included before .bss, with a symbol for every pool and buffer.
+    """Return a script for GNU ld, to be included before .bss, with one symbol per pool and buffer.
 
-    A pool has a region for each stretch in use between its reserved ranges. Raises FormatError if a pool has no base
+    Each used stretch of a pool between its reserved ranges becomes a region. Raises FormatError if a pool has no base
     address, or if address ranges of pools overlap.
     """
     layout = _region_layout(layout)
@@ -40,6 +40,7 @@ def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
+    """Return the lines of the output section that holds a pool's array at the pool's base address."""
     name = f"{prefix}_{pool.name}"
     return [
         f"  .{name} 0x{pool.pool.base_address:x} (NOLOAD) :",
@@ -52,7 +53,7 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
 
 
 def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return execution regions for armlink, to be included in a load region.
+    """Return execution regions for armlink, to be included in a load region of a scatter file.
 
     Raises FormatError if a pool has no base address, or if address ranges of pools overlap.
     """
@@ -75,7 +76,7 @@ def _region_length(pool: PlacedPool) -> int:
 
 
 def _region_layout(layout: VerifiedLayout) -> VerifiedLayout:
-    """Return the layout with pools cut at reserved ranges; raises FormatError if a pool has no base address."""
+    """Return the layout with pools split at reserved ranges; raises FormatError for a pool without base address."""
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name

@@ -1,4 +1,4 @@
-"""C: one heap block for each pool, and macros with the offset of each buffer; blocks can be allocated several times."""
+"""Export to C with malloc: one heap block per pool, which can be allocated repeatedly, and macros of offsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source.
+    """Return a C header and a source.
 
     Raises FormatError for a pool of another device, or one that is not valid at every address that aligned_alloc
     returns.
@@ -26,10 +26,10 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
         if pool.needs_what_c_cannot_say:
-            rule = "must have addresses that are legal wherever it is allocated: alignments that are powers of two"
+            rule = "must be valid at any address that aligned_alloc returns: alignments must be powers of two"
             name, base = excerpt(pool.pool.name), pool.pool.base_address
             raise FormatError(
-                f"pool {name}: {rule} and divide base_address, got {pool.alignment} together, and base_address {base}"
+                f"pool {name}: {rule} that divide base_address, got alignment {pool.alignment} and base_address {base}"
             )
     text = f"/* {origin_sentence(layout.problem)} */\n"
     return {
@@ -39,8 +39,9 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
+    """Return the header's structure of pools, its two function declarations, and the macros of buffers."""
     macro = prefix.upper()
-    # C has no structures without members. A pool's name may be a keyword of C or begin with a digit, so it has a
+    # C has no empty structures, hence the member `none`. Pool names may be keywords or begin with a digit, hence a
     # prefix.
     members = [
         f"    unsigned char *pool_{pool.name}; /* {comment_text(pool.pool.name)} */" for pool in layout.used_pools
@@ -65,6 +66,7 @@ def _header_text(layout: VerifiedLayout, prefix: str) -> str:
 
 
 def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
+    """Return the C functions that allocate and free all pools."""
     members = [f"pool_{pool.name}" for pool in pools] or ["none"]
     allocations = [
         f"    pools->{member} = aligned_alloc({constant(_block_alignment(pool))}, {constant(_block_bytes(pool))});"
@@ -93,10 +95,10 @@ def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
 
 
 def _block_alignment(pool: PlacedPool) -> int:
-    """Return the alignment of a pool's block: at least 16, as some libraries refuse less than a pointer's alignment."""
+    """Return the alignment of a pool's block: at least 16, since some libraries refuse less than a pointer's size."""
     return max(pool.alignment, 16)
 
 
 def _block_bytes(pool: PlacedPool) -> int:
-    """Return the bytes of a pool's block: a positive multiple of the alignment, as aligned_alloc requires."""
+    """Return the size of a pool's block in bytes: a positive multiple of its alignment, as aligned_alloc requires."""
     return max(-(-pool.extent // _block_alignment(pool)), 1) * _block_alignment(pool)

@@ -1,1 +1,1 @@
-"""The constraint kinds, one module each: checks of a problem, columns of an instance, and findings of lint."""
+"""The constraint kinds, one module each: checks of a problem, columns of an instance, and lint findings."""

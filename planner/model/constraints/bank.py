@@ -1,4 +1,4 @@
-"""`bank`: buffers used at one step must not touch a common bank, or each pair that does costs its weight."""
+"""`bank`: buffers used at one step must not touch a common bank, or each pair that does so has a cost."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import BankUse, ProblemFields, counts_cost
 
 MAX_PAIRS = 1_000_000
-"""The most pairs of all entries of `bank`; every two buffers of an entry are a pair."""
+"""The maximum number of pairs in all entries of `bank`; an entry counts every pair of its buffers."""
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of entries with an id that is no buffer's."""
+    """Yield a broken rule for each id in `bank` that is not a buffer's."""
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
 def bank_pairs(problem: ProblemFields) -> int:
-    """Return the number of pairs in all entries of `bank`."""
+    """Return the number of buffer pairs in all entries of `bank`."""
     return sum(comb(len(use.buffers), 2) for use in problem.bank)
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
+    """Yield a broken rule if there are more than MAX_PAIRS pairs."""
     pairs = bank_pairs(problem)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of entries in which `alias_of` or `relative` connects two buffers."""
+    """Yield a broken rule for each entry with two buffers that `alias_of` or `relative` connects."""
     return tied_in_entries(problem, "bank")
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `bank_with`, and `soft_pairs` with their `soft_weight`.
+    """Return the lists `bank_with`, and the pairs `soft_pairs` with their `soft_weight`.
 
-    Pairs without effect are left out: pairs without a common pool that has banks, and weights that are 0, not
-    minimised, or on a pair that must not touch a common bank anyway.
+    Pairs without effect are left out: those without a common pool that has banks, and those whose weight is 0, is not
+    minimised, or concerns a pair that must not touch a common bank anyway.
     """
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
@@ -67,7 +67,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return the codes n * i + j of all pairs i < j of each use that share an allowed pool, and their weights."""
+    """Return codes n * i + j for all pairs i < j of each entry that share an allowed pool, and the pairs' weights."""
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
         at = kept.home[[kept.problem.index[name] for name in use.buffers]]

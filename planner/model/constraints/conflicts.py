@@ -11,12 +11,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of conflicts with an id that is no buffer's."""
+    """Yield a broken rule for each id in `conflicts` that is not a buffer's."""
     return unknown_ids(problem, ((("conflicts", k), pair) for k, pair in enumerate(problem.conflicts)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of conflicts between aliases, or members of a rigid group, that share bytes."""
+    """Yield a broken rule for each conflict between aliases or rigid-group members that always share bytes."""
     if not problem.buffers.aliases and not problem.rigid_leads:
         return
     size = problem.buffers.size
@@ -27,12 +27,12 @@ def contradictions(problem: ProblemFields) -> Breaks:
         elif i != j and i in problem.rigid_leads and group_of(problem, a) == group_of(problem, b):
             apart = problem.rigid_leads[j][1] - problem.rigid_leads[i][1]
             if -size[j] < apart < size[i]:
-                rule = "must not pair buffers that relative makes share bytes"
+                rule = "must not pair buffers that share bytes by relative"
                 yield ("conflicts", k), f"{rule}, got {excerpt((a, b))}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `conflict`, without pairs of one rigid group, whose members' bytes are disjoint anyway."""
+    """Return the lists `conflict` without pairs within a rigid group, whose bytes are disjoint in any case."""
     pairs = kept.rows(kept.problem.conflicts)
     if len(pairs):
         anchor = relative.columns(kept)["anchor"]

@@ -1,4 +1,4 @@
-"""The buffers that an instance contains, as constraint kinds read them, with checks that several kinds share."""
+"""The buffers that an instance keeps, in the form for constraint kinds, and checks that several kinds share."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str
 Breaks = Iterator[Break]
-"""The broken rules of a problem: (location, sentence) pairs."""
+"""The broken rules of a problem, as pairs (location, sentence)."""
 
 
 NO_END = 2**63 - 1
-"""The end of an interval of offsets that only the pool limits."""
+"""The end of an interval of offsets that only the pool's size limits."""
 
 
 class OffsetRule(NamedTuple):
     """The rule for a buffer's offset o in one pool, in bytes: o is in an interval, and o % step == remainder.
 
-    The `intervals` are half-open (low, high), ascending and disjoint; without any, the buffer may not use the pool. If
-    `page` is not 0, only the first of the buffer's bytes may have an address that is a multiple of it.
+    The half-open `intervals` (low, high) are ascending and disjoint; without any, the buffer may not use the pool. If
+    `page` is not 0, the address of no byte but the first may be a multiple of it.
     """
 
     intervals: tuple[tuple[int, int], ...] = ((0, NO_END),)
@@ -36,11 +36,14 @@ class OffsetRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptBuffers:
-    """The `n` buffers that an instance contains: no aliases, and none without bytes; `source[k]` is k's position.
+    """The `n` buffers that an instance keeps: no aliases and no zero-size buffers; `source[k]` is k's position.
 
-    `position[i]` is the number, among them, of buffer `i` of the problem, and `home[i]` that of the buffer that
-    contains it; both are ABSENT if it is not kept. Lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`,
-    in live sets; `allowed` is (pools, n); `colocation[i]` is equal for buffers that must be in one pool.
+    position, home: for buffer `i` of the problem, the number of this buffer, and of the buffer that contains it, among
+    the kept
+    buffers; ABSENT if it is not kept.
+    first, start, end: lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`, in live sets.
+    allowed: True, (pools, n), where a buffer may use a pool.
+    colocation: equal, (n,), for buffers that must be in one pool.
     """
 
     problem: ProblemFields
@@ -57,7 +60,7 @@ class KeptBuffers:
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
-        """Return pairs of ids as rows (i, j) of kept buffers, aliases by their homes; without buffers of no bytes."""
+        """Return pairs of ids as rows (i, j) of kept buffers: aliases by their buffers, without zero-size ones."""
         all_pairs = list(pairs)
         positions = np.fromiter(
             map(self.problem.index.__getitem__, chain.from_iterable(all_pairs)), np.int64, 2 * len(all_pairs)
@@ -70,13 +73,13 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return the symmetric lists of pairs as (first, neighbours): neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
         return freeze(np.zeros(n + 1, dtype=np.int64)), column([])
-    # One number for each pair, n * first + second, is sorted much faster than a row.
+    # A single number per pair, n * first + second, sorts much faster than a row of two.
     both = unique_values(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 
 def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
-    """Return `clear_pairs` and `clearance`, in bytes, with the largest clearance required for each pair."""
+    """Return the columns `clear_pairs` and `clearance`, in bytes, with the largest clearance required for each pair."""
     most: dict[tuple[int, int], int] = {}
     for a, b, clearance in required:
         i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))
@@ -94,7 +97,7 @@ def first_of_equals(values: I64) -> I64:
 
 
 def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[Id, ...]]]) -> Breaks:
-    """Yield the broken rules of ids, at the given places, that are no buffer's."""
+    """Yield a broken rule for each id, with its place, that is not a buffer's."""
     for place, ids in places:
         for side, name in enumerate(ids):
             if name not in problem.index:
@@ -102,7 +105,7 @@ def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[I
 
 
 def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
-    """Yield the broken rules of entries of `field` with buffers that `alias_of` or `relative` connects."""
+    """Yield a broken rule for each entry of `field` with two buffers that `alias_of` or `relative` connects."""
     for k, use in enumerate(getattr(problem, field)):
         seen: dict[int, Id] = {}
         for side, name in enumerate(use.buffers):
@@ -114,7 +117,7 @@ def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
 
 
 def cyclic_buffers(following: dict[int, int]) -> list[int]:
-    """Return, ascending, the buffers on cycles of the links `following`; each link is followed once."""
+    """Return, in ascending order, the buffers on cycles of the links `following`, in linear time."""
     remaining = dict(following)
     cycle: list[int] = []
     for i in following:
@@ -128,13 +131,13 @@ def cyclic_buffers(following: dict[int, int]) -> list[int]:
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:
-    """Return the lowest buffer of the rigid group of a buffer, or of the buffer that contains it."""
+    """Return the lowest buffer of a buffer's rigid group; an alias counts as the buffer that contains it."""
     i = problem.root_of(name)
     return problem.rigid_leads.get(i, (i, 0))[0]
 
 
 def common_times(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of time that two sets of half-open lifetimes have in common."""
+    """Yield the time ranges that two sets of half-open lifetimes have in common."""
     others = list(second)
     for start, end in first:
         for since, until in others:

@@ -1,4 +1,4 @@
-"""The table of constraint kinds: the fields of each, its checks, its columns, and its findings."""
+"""The table of constraint kinds: the fields, checks, columns and lint findings of each kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -30,11 +30,12 @@ Check = Callable[[ProblemFields], Breaks]
 class ConstraintKind(NamedTuple):
     """A constraint kind; its functions are called only for problems that use it.
 
-    `stated_by` names the fields whose values state the constraint: fields of a problem, or rare fields of buffers.
-    `checks` validate a problem, by stage; a stage relies on the checks of earlier ones. `columns` returns columns of an
-    instance, in bytes, by name; without them, columns have values that require nothing. `offsets` converts a value of
-    the field, which must be one of buffers, to a rule for the offset in a pool. `clearances` yields pairs of ids with
-    the bytes to keep free between them wherever both are in one pool. `findings` is a rule of lint.
+    stated_by: the fields that state the constraint, either of a problem or rare fields of buffers.
+    checks: functions that validate a problem, by stage; each stage relies on the checks of earlier stages.
+    columns: a function that returns the kind's columns of an instance, in bytes; otherwise they restrict nothing.
+    offsets: a function that converts a value of a buffer's field to a rule for the buffer's offset in a pool.
+    clearances: a function that yields pairs of ids with the bytes to keep free between them within one pool.
+    findings: a lint rule.
     """
 
     stated_by: tuple[str, ...]
@@ -100,14 +101,14 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     """Return the constraint kinds that a problem uses."""
     table, of_problem = problem.buffers, _OF_PROBLEM(problem)
-    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # as in most problems
+    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # true of most problems
         return []
     values = {"aliases": table.aliases, **table.rules, **dict(zip(_FIELDS, of_problem, strict=True))}
     return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]
 
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
-    """Return, for each pool, the rules on single offsets as (position of the buffer, rule)."""
+    """Return, for each pool, the rules for single offsets, as pairs (position of the buffer, rule)."""
     pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:

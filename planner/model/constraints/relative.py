@@ -14,33 +14,33 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
 _COMPARED_AT_MOST = 100_000
-"""The most pairs of views that lint compares."""
+"""The maximum number of pairs of views that lint compares."""
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of buffers whose reference is not a buffer."""
+    """Yield a broken rule for each buffer whose reference is not a buffer."""
     for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
             yield ("buffers", i, "relative", "to"), buffer_named(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of buffers without bytes, and of references that form a cycle."""
+    """Yield a broken rule for each zero-size buffer and reference, and for each reference on a cycle."""
     size, relatives = problem.buffers.size, problem.buffers.rules["relative"]
     for i, (name, _) in relatives.items():
         if size[i] == 0:
-            yield ("buffers", i, "relative"), "must not be given for a buffer of no bytes"
+            yield ("buffers", i, "relative"), "must not be given for a zero-size buffer"
         elif size[problem.root_of(name)] == 0:
-            yield ("buffers", i, "relative", "to"), f"must be a buffer of some bytes, got {excerpt(name)}"
+            yield ("buffers", i, "relative", "to"), f"must be a buffer with bytes, got {excerpt(name)}"
     for i in cyclic_buffers({i: problem.target(i)[0] for i in relatives}):
         yield ("buffers", i, "relative", "to"), f"must not lead back to itself, got {excerpt(relatives[i][0])}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the columns `anchor` and `distance`, in bytes."""
+    """Return the columns `anchor` and `distance`, the latter in bytes."""
     anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
     for i, (lead, above) in kept.problem.rigid_leads.items():
-        # No pool allows such a distance, so that its exact value does not matter.
+        # The distance is capped to fit int64: no pool is large enough for such a distance anyway.
         anchor[kept.position[i]], distance[kept.position[i]] = kept.position[lead], min(above, 2**63 - 1)
     return {"anchor": anchor, "distance": distance}
 
@@ -48,11 +48,11 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 def views_that_cut_each_other(problem: ProblemFields) -> Iterator[Finding]:
     """Report views that partly overlap while both are alive, which is legal for views.
 
-    A view of a view is inside it, and slices are disjoint. So a partial overlap is often a real conflict, hidden by a
-    flag such as "may overlap".
+    A view of a view lies inside it, and slices are disjoint. A partial overlap is therefore often a real conflict that
+    a flag such as "may overlap" hides.
     """
     table = problem.buffers
-    views: dict[int, list[tuple[int, int]]] = {}  # by lowest buffer: (bytes from its start, view)
+    views: dict[int, list[tuple[int, int]]] = {}  # per lowest buffer: (bytes from its start, view)
     for i, (root, distance) in problem.roots.items():
         lead, more = problem.rigid_leads.get(root, (root, 0))
         views.setdefault(lead, []).append((distance + more, i))

@@ -1,4 +1,4 @@
-"""`reuse`: pairs of buffers with a cost for sharing bytes, one after the other, in one pool."""
+"""`reuse`: pairs of buffers that incur a cost if they use common bytes of one pool, one after the other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields, counts_cost
 
 MAX_PAIRS = 1_000_000
-"""The most pairs in all entries of `reuse`."""
+"""The maximum number of pairs in all entries of `reuse`."""
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of pairs with an id that is no buffer's."""
+    """Yield a broken rule for each id in `reuse` that is not a buffer's."""
     places = (
         (("reuse", k, "pairs", j), pair) for k, row in enumerate(problem.reuse) for j, pair in enumerate(row.pairs)
     )
@@ -27,27 +27,27 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
+    """Yield a broken rule if there are more than MAX_PAIRS pairs."""
     pairs = sum(len(row.pairs) for row in problem.reuse)
     if pairs > MAX_PAIRS:
         yield ("reuse",), f"must list at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of pairs of a buffer with itself, or with a buffer inside it."""
+    """Yield a broken rule for each pair of a buffer with itself or with a buffer inside it."""
     for k, row in enumerate(problem.reuse):
         for j, (a, b) in enumerate(row.pairs):
             if problem.root_of(a) == problem.root_of(b):
                 yield (
                     ("reuse", k, "pairs", j),
-                    f"must pair two buffers that are no aliases of one, got {excerpt((a, b))}",
+                    f"must pair buffers that are not aliases of one buffer, got {excerpt((a, b))}",
                 )
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `reuse_pairs` and `reuse_price`, which is the sum of a pair's costs over the entries.
+    """Return `reuse_pairs` and `reuse_price`, the sum of a pair's costs over all entries.
 
-    Pairs that can cost nothing are left out: pairs that are alive together, conflict or have no common pool, and all
+    Pairs that can never cost anything are left out: those alive together, in conflict or without a common pool, and all
     pairs if costs are not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
@@ -65,10 +65,10 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
-    """Return True for each pair of buffers that are alive together."""
+    """Return True for each pair of buffers whose lifetimes meet."""
     meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
-    # Compares each lifetime of one buffer with each of the other; most buffers have one.
+    # Each lifetime of one buffer is compared with each of the other; most buffers have only one.
     for a in range(int(count[i].max(initial=0))):
         for b in range(int(count[j].max(initial=0))):
             there = np.flatnonzero((a < count[i]) & (b < count[j]))
@@ -79,7 +79,7 @@ def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
     """Report `reuse` entries without effect: costs are not minimised, or a pair can never share bytes."""
-    # With several pools, objective "peak" counts costs in the profiles `balanced`, the default, and `speed`.
+    # With several pools, objective "peak" also counts costs in the profiles `balanced` (the default) and `speed`.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
         got = f"{excerpt(problem.objective)} and {count_text(len(problem.pools), 'pool')}"
         rule = 'costs are minimised with objective "cost" or ["peak", "cost"], or "peak" of several pools'

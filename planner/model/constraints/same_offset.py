@@ -1,7 +1,7 @@
-"""`same_offset`: buffers of several pools at one offset, as a multicast writes them; `equal_use`: pools of equal use.
+"""`same_offset`: buffers in several pools at one offset, as for a multicast; `equal_use`: pools used up to one end.
 
-Both require pools to be alike, and each buffer to name its pool. Then all pools are planned as one, with a separate
-range of time for each pool, and buffers at one offset are one buffer, which is alive in several ranges.
+Both require pools that are alike, and buffers that each name one pool. All pools are then planned as a single one with
+a separate time range per pool, and buffers at one offset become one buffer that is alive in several ranges.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _REASON = "where pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of entries with an id that is no buffer's."""
+    """Yield a broken rule for each id in `same_offset` that is not a buffer's."""
     return unknown_ids(problem, ((("same_offset", k), names) for k, names in enumerate(problem.same_offset)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules of pools that differ, and of buffers that do not name one pool or cannot be merged."""
+    """Yield broken rules: pools that differ, and buffers that do not name one pool or cannot be merged."""
     if not problem.equal_use:
         yield ("equal_use",), "must be true where buffers have the same offset, got false"
         return
@@ -49,7 +49,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def _breaks_between_pools(
     problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]
 ) -> Breaks:
-    """Yield broken rules of constraints between pools, and of buffers at one offset that differ."""
+    """Yield broken rules: constraints between different pools, and buffers at one offset that differ."""
     table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:

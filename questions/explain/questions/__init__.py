@@ -1,1 +1,1 @@
-"""Feasibility of changed problems: a subset of the buffers, or fewer rules, decided within one deadline."""
+"""Feasibility queries about changed problems: a subset of the buffers or of the rules, within one deadline."""

@@ -1,4 +1,4 @@
-"""The rules of a problem that a reason may need, and subproblems: some of its buffers without some of its rules."""
+"""The rules of a problem that may be part of a reason, and subproblems with some of the buffers and rules."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from memplan.planner.model.plan import RuleMember
 from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
-"""The fields whose entries can be dropped, in the order in which they are tried."""
+"""The fields whose entries can be dropped from a problem, in the order in which dropping is tried."""
 _OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "forbid_pools"))
-"""The rare fields of buffers that restrict offsets; `relative` is left out, since it ties two buffers to one body."""
+"""The rare buffer fields that restrict offsets. `relative` is not among them: it joins two buffers into one body."""
 
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule of a problem: its kind, which is the name of a field, and the position of its buffer, pool or entry.
+    """A rule of a problem: `kind` is the name of its field, and a position says which buffer, pool or entry it
+    concerns.
 
-    `entry` counts the reserved ranges of a pool, or the entries of a field about several buffers.
+    `entry` is the position in a pool's reserved ranges, or in a problem field whose entries concern several buffers.
     """
 
     kind: str
@@ -35,7 +36,7 @@ class ProblemRule:
     entry: int = ABSENT
 
     def member(self, problem: Problem) -> RuleMember:
-        """Return the rule as a member of an explanation, with ids and names in place of positions."""
+        """Return the rule as a member of an explanation, with ids and names instead of positions."""
         table, i = problem.buffers, self.buffer
         if self.kind == "reserved":
             pool = problem.pools[self.pool]
@@ -55,10 +56,10 @@ class ProblemRule:
 
 
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
-    """Return the rules that restrict the kept buffers, a mask (n,), and the rules of the pools.
+    """Return the rules that restrict the kept buffers (a mask (n,)), and the rules of the pools.
 
-    A pinned buffer keeps its pool as long as it is pinned, since its offset is meant for that pool. Its allowed pools
-    become a rule that may be dropped once the pin is dropped.
+    A pinned buffer keeps its pool while it is pinned, because its offset refers to that pool. Its list of allowed pools
+    is therefore a rule that can be dropped only together with the pin.
     """
     return [*_pool_rules(problem), *_entry_rules(problem, kept), *_buffer_rules(problem, kept)]
 
@@ -73,10 +74,10 @@ def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield the rules of entries that forbid something, without conflicts, which belong to buffers as lifetimes do."""
+    """Yield a rule for each entry that forbids placements, except conflicts, which (like lifetimes) always stay."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
-            # Entries with weights are only costs: without them, nothing is easier to fit.
+            # An entry with weights only adds costs, so that dropping it cannot make a problem feasible.
             if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in entry_ids(entry)) > 1:
                 yield ProblemRule(field, entry=k)
 
@@ -103,9 +104,9 @@ _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
 
 
 def bodies(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the buffer that represents its body, (n,).
+    """Return, for each buffer, the position of the buffer that represents its body, as an array (n,).
 
-    A body is a set of buffers with fixed distances: a buffer with its aliases and its rigid group.
+    A body is a maximal set of buffers with fixed distances: a buffer with its aliases and its rigid group.
     """
     families_ = families(problem)
     if problem.rigid_leads:
@@ -119,7 +120,7 @@ def bodies(problem: Problem) -> I64:
 def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
     """Return the subproblem of the kept buffers (a mask (n,) of whole bodies) without the dropped rules.
 
-    It decides feasibility only. Bank weights are left out, as they forbid nothing.
+    The subproblem only serves to decide feasibility, so that bank weights, which forbid nothing, are omitted.
     """
     rules: defaultdict[str, list[ProblemRule]] = defaultdict(list)
     for rule in dropped:
@@ -131,14 +132,14 @@ def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> P
 
 
 def resize_buffer(problem: Problem, i: int, size: int) -> Problem:
-    """Return the problem with buffer `i` resized; raises ProblemError, as for an alias that no longer fits inside."""
+    """Return the problem with another size for buffer `i`; raises ProblemError if an alias no longer fits inside it."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
     return replace_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
 
 
 def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
-    """Return the table with only the kept rows, a mask (n,), and positions renumbered."""
+    """Return the table with only the kept rows (a mask (n,)), and with buffer positions renumbered."""
     chosen = np.flatnonzero(kept)
     if len(chosen) == len(table):
         return table
@@ -161,7 +162,7 @@ def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
 
 
 def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
-    """Return the table of buffers without the given rules; pools of a pinned buffer stay unless its pin is dropped."""
+    """Return the buffer table without the given rules; a pinned buffer keeps its pools unless its pin is dropped."""
     changed: dict[str, Any] = {}
     loose = {rule.buffer for rule in rules.get("offset", ())}
     rules = {
@@ -185,7 +186,7 @@ def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) ->
 
 
 def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> tuple[Pool, ...]:
-    """Return the pools without the given rules about reserved ranges and alignments."""
+    """Return the pools without the given reserved ranges and alignments."""
     gone = {(rule.pool, rule.entry) for rule in rules.get("reserved", ())}
     loose = {rule.pool for rule in rules.get("pool_alignment", ())}
     if not gone and not loose:
@@ -202,7 +203,7 @@ def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[Probl
 
 
 def _kept_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
-    """Return, by field, the problem's entries that forbid something, restricted to the named buffers."""
+    """Return, by field, the entries that forbid placements and are not dropped, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}

@@ -1,4 +1,4 @@
-"""A sequence of feasibility queries that share one deadline; each positive answer comes with a verified plan."""
+"""Feasibility queries that share one deadline; a positive answer comes with a verified plan."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
 _PROVERS = ("exact", "memory-choice")
-"""The solvers that can prove infeasibility without a child process."""
+"""The solvers that can prove infeasibility without starting a child process."""
 _SHARE = 0.34
-"""The share of the remaining time that one query may use."""
+"""The maximum share of the remaining time for one query."""
 _LEAST_S = 0.02
 _ROUNDS = 12
-"""The rounds of ejection per buffer that are tried before a query is searched."""
+"""The maximum number of ejection rounds per buffer that are tried before a solver is called."""
 
 
 @dataclass(eq=False)
 class Queries:
-    """Feasibility queries until a deadline; `calls` counts the queries, and `opens` those without an answer.
+    """Feasibility queries until a deadline; `calls` counts all queries, and `opens` the undecided ones.
 
-    `known` is the last plan found, of any query. If the control counts work, the clock decides nothing: each query has
-    the same amount of work, and at most `most_calls` queries are answered.
+    `last` is the plan of the last query, and `known` the last plan with placements. If the control counts work instead
+    of time, each query gets the same amount of work, and at most `most_calls` queries are decided.
     """
 
     control: Control
@@ -48,14 +48,14 @@ class Queries:
 
     @property
     def is_over(self) -> bool:
-        """True once the time, or the number of queries, is used up; then every query is `open`."""
+        """True once the time or the number of queries is used up; every later query is undecided (`open`)."""
         return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
-        """Return whether a problem fits: `no` is proved, `open` unknown, and `fits` leaves a verified plan in `last`.
+        """Decide whether a problem fits: `fits` stores a verified plan in `last`, `no` is proved, `open` is undecided.
 
-        A quick query runs no solver in a child process; by default, it is quick if other solvers can prove
-        infeasibility. A query takes at most the given share of the remaining time.
+        A quick query starts no child process; by default, a query is quick if a solver in this process can prove
+        infeasibility. The query uses at most the given share of the remaining time.
         """
         if self.is_over:
             self.opens += 1
@@ -65,7 +65,7 @@ class Queries:
         if not self.control.counts_work:
             limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.remaining_s * share))
         instance = compile_problem(problem)
-        # A plan that lacks one buffer is mostly a few moves away: ejection takes 0.1 ms, a search 1 to 25 ms.
+        # The last plan mostly needs few moves to fit a changed problem: ejection takes 0.1 ms, a solver 1 to 25 ms.
         if not self.control.counts_work and (mended := self._mend_plan(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
@@ -81,7 +81,7 @@ class Queries:
         return "open"
 
     def complete_plan(self, problem: Problem, plan: Plan) -> Plan:
-        """Return the plan of a query with the peak, lower bound and pools that plans made by ejection do not have."""
+        """Add the peak, lower bound and pools, which plans made by ejection lack, to the plan of a query."""
         if plan.peak is not None:
             return plan
         return self._solve(problem, compile_problem(problem), self.call_limit_s, start=plan)
@@ -89,6 +89,7 @@ class Queries:
     def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
+        """Search for any plan that fits within the limit, and return it verified."""
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )
@@ -97,7 +98,7 @@ class Queries:
         return require_valid_plan(problem, search.finish().plan)
 
     def _mend_plan(self, problem: Problem, instance: Instance) -> Plan | None:
-        """Return a verified plan made from the last plan by ejecting and moving buffers; None if many rounds fail."""
+        """Repair the last known plan by ejecting and moving buffers; return it verified, or None if that fails."""
         if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements
@@ -117,5 +118,5 @@ class Queries:
         plan = Plan(
             status="feasible", placements=lift(problem, instance, column(is_mended.pool), column(is_mended.offset))
         )
-        # Ejection does not respect all constraint kinds, so the verifier decides.
+        # Ejection ignores some kinds of constraints, so the plan counts only if the verifier accepts it.
         return None if verify(problem, plan) else plan

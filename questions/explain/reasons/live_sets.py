@@ -1,4 +1,4 @@
-"""Live sets that are larger than a pool, and the smallest pool size that is sufficient."""
+"""Live sets that exceed a pool, and the smallest sufficient size of a pool."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class OverfullSet:
-    """The fullest live set of a problem with one pool: `needed` bytes are alive at `time`, above the `capacity`.
+    """The largest live set of a problem with one pool: `needed` bytes are alive at `time`, more than `capacity`.
 
-    `buffers` are positions in the problem, the largest buffer first: the fewest that do not fit side by side.
-    `stretches` counts the runs of adjacent live sets that are overfull.
+    `buffers` are positions of its buffers, largest first: just enough of them to exceed the capacity. `stretches` is
+    the number of runs of consecutive overfull live sets.
     """
 
     time: int
@@ -32,12 +32,12 @@ class OverfullSet:
 
 
 def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
-    """Return the fullest live set if it exceeds the capacity of the only pool; else None.
+    """Return the largest live set if it exceeds the capacity of the only pool; else None.
 
     The set is irreducible: without any one of its buffers, the others fit on top of each other. The result is also None
-    for several pools, and if buffers may share bytes, since their sizes do not add up then.
+    for several pools, and if buffers may share bytes, because the sum of sizes proves nothing then.
     """
-    # The sum of sizes is a proof only if buffers cannot share bytes, as members of rigid groups and partners may.
+    # Members of rigid groups and partners in `may_share` may share bytes, so the sum of their sizes proves nothing.
     if len(problem.pools) > 1 or instance.n_live_sets == 0 or instance.features & {"relative", "sharing"}:
         return None
     capacity = last_end(problem.pools[0])
@@ -47,7 +47,8 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.members(fullest)
-    # The largest first: the shortest prefix that is too large is irreducible, as it lacks only smaller buffers.
+    # Sorted by falling size, the shortest prefix above the capacity is irreducible: omitting any of its buffers frees
+    # enough.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():
@@ -60,7 +61,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
 
 
 def overfull_stretches(problem: Problem, instance: Instance) -> int:
-    """Return the number of runs of adjacent live sets that exceed the total bytes of all pools."""
+    """Return the number of runs of consecutive live sets that exceed the total bytes of all pools."""
     if instance.n_live_sets == 0:
         return 0
     capacity = sum(map(last_end, problem.pools))
@@ -74,10 +75,10 @@ _LEAST_S = 0.05
 def sufficient_size(
     problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False
 ) -> Enough | None:
-    """Return a size in bytes with which a pool is sufficient, the other pools unchanged; None if none is found.
+    """Find a sufficient size of the named pool in bytes, the other pools unchanged; None if none is found.
 
-    The caller has proved that no size below `least` is sufficient. The search plans for the pool without a size, as the
-    last pool, since the objective `peak` minimizes the end of the last pool first.
+    The caller has proved that no size below `least` is sufficient. The search removes the size of the pool and puts it
+    last, because the objective `peak` first minimizes the end of the last pool.
     """
     if pool is None:
         return None
@@ -86,7 +87,7 @@ def sufficient_size(
     open_ended = mine.model_copy(update={"size": None})
     try:
         larger = replace_fields(problem, pools=(*others, open_ended), objective="peak")
-    except ProblemError:  # the address of the next pool depends on this pool's size
+    except ProblemError:  # the next pool's address depends on this pool's size
         return None
     limit_s, cancelled = max(_LEAST_S, control.remaining_s), Control(cancelled=control.cancelled)
     options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)
@@ -94,7 +95,7 @@ def sufficient_size(
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # Empty buffers use no bytes, but must lie inside their pool.
+    # A zero-size buffer uses no bytes, but must also be inside its pool; `use.used` does not count it.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

@@ -1,7 +1,7 @@
-"""The search for a reason, in stages: a witness, a stretch of time, a core, and the irreducible part of the core.
+"""The search for a reason in stages: a witness, a stretch of time, a core, and an irreducible subset of the core.
 
-An overfull live set is a reason by arithmetic. Else two bisections find a short stretch of time that does not fit. Then
-rules, and after them buffers, are left out one by one, as long as the rest is proved infeasible.
+A live set that exceeds the pool is a reason by arithmetic. Otherwise, two bisections find a short stretch of time whose
+buffers do not fit. Then rules, and after them buffers, are dropped one by one while the rest stays proved infeasible.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from memplan.solvers.search.control import Control, ignore_report
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 _MOST_CALLS = 400
-"""The most queries of one explanation if it has no deadline."""
+"""The maximum number of queries for one explanation without a deadline."""
 _ENOUGH_SHARE = 0.5
-"""The share of the remaining time for the search of a sufficient size."""
+"""The share of the remaining time spent on finding a sufficient pool size."""
 _LEMMA_SHARE = 0.15
-"""The share of the remaining time for a proof by lemmas."""
+"""The share of the remaining time spent on a proof by lemmas."""
 _CALL_SHARE = 0.15
-"""The share of the whole time that one query may use."""
+"""The maximum share of the whole time for one query."""
 
 
 def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
-    """Return why a problem does not fit its pools, from the plan of a solve; None if it fits.
+    """Return why a problem does not fit its pools, starting from the plan of a solve; None if it fits.
 
-    If infeasibility is not proved, the explanation has no `kind` and names the tightest place. With `is_quick`, no
-    solver runs in a child process.
+    If infeasibility is not proved, the explanation names the tightest live set and its `kind` is None. With `is_quick`,
+    no solver runs in a child process.
     """
     if plan.status in ("optimal", "feasible"):
         return None
@@ -58,7 +58,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return the reason of equal pools, found in the single pool that represents them; no stage is reported."""
+    """Return the reason for pools with equal use, found in one pool that represents them; no stage is reported."""
     reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
@@ -70,9 +70,10 @@ def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Contr
 
 @dataclass(eq=False)
 class Reasoning:
-    """The search for the reason of a proved infeasibility; `first` is the explanation that the solver gave.
+    """The search for the reason of a proved infeasibility; `first` is the explanation given by the solver.
 
-    If `with_enough` is false, no sufficient size is searched. If `is_quick` is true, no solver runs in a child process.
+    If `with_enough` is false, no sufficient size is searched for. If `is_quick` is true, no solver runs in a child
+    process.
     """
 
     problem: Problem
@@ -94,18 +95,18 @@ class Reasoning:
 
     @cached_property
     def instance(self) -> Instance:
-        """The whole problem, compiled for solvers."""
+        """The whole problem, compiled for the solvers."""
         return compile_problem(self.problem)
 
     @cached_property
     def bodies(self) -> I64:
-        """For each buffer, the position of the buffer that represents its body, (n,)."""
+        """For each buffer, the position of the buffer that represents its body (buffers at fixed distances), (n,)."""
         return bodies(self.problem)
 
     def explanation(self) -> Explanation:
-        """Return the reason, reduced as far as the time allows, and report each stage."""
+        """Find the reason, reduce it as far as the time allows, and report each stage; return the explanation."""
         full = overfull_set(self.problem, self.instance)
-        # An overfull live set is irreducible by arithmetic, so no solver is called (decision 072).
+        # A live set that exceeds the pool is irreducible by arithmetic, so that no solver is called (decision 072).
         if full is not None:
             reason = self._live_set_explanation(full)
             self._report("witness", reason)
@@ -129,14 +130,14 @@ class Reasoning:
         return reason
 
     def _min_size(self, found: Explanation) -> int:
-        """Return the least size in bytes of the reason's pool that is not ruled out; 0 without a pool."""
+        """Return the least size in bytes that is not ruled out for the reason's pool; 0 if the reason names no pool."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
         return max(found.needed or 0, (size // unit + 1) * unit)
 
     def _live_set_explanation(self, full: OverfullSet) -> Explanation:
-        """Return the explanation by an overfull live set, which needs neither rules nor queries."""
+        """Return the explanation for an overfull live set, which needs no rules and no queries."""
         ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
         explanation = Explanation(
             message="",
@@ -155,17 +156,19 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow_buffers(self) -> None:
-        """Keep the witness's buffers if they alone do not fit, else the buffers of a lemma proof or a short stretch."""
+        """Keep the buffers of the solver's witness if they alone do not fit, else those of a lemma proof or stretch."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
-            if self._fails(mine):
+            if self._is_infeasible(mine):
                 is_live_set = self.first.time is not None and bool(mine.any())
                 self.kept, self.kind = mine, "live-set" if is_live_set else "core"
                 return
         lives = self.instance
         if lives.n_live_sets == 0 or self._reduce_by_lemmas():
             return
-        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._live_mask(low, high)))
+        first, last = shortest_stretch(
+            lives.n_live_sets, lambda low, high: self._is_infeasible(self._live_mask(low, high))
+        )
         self.kept = self._live_mask(first, last)
         times = lives.live_set_time
         ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
@@ -175,8 +178,8 @@ class Reasoning:
         self._report("stretch", self._current_explanation(irreducible=False, kind="stretch", names=names))
 
     def _reduce_by_lemmas(self) -> bool:
-        """Keep the buffers of a proof by lemmas and return True; False if no proof was found in time."""
-        # The proof is limited by the clock, which must not decide anything if work is counted.
+        """Keep only the buffers of a proof by lemmas and return True; return False if no proof is found in time."""
+        # The time of the proof is limited by the clock, which must not affect the result if work is counted.
         if self.control.counts_work:
             return False
         share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
@@ -189,7 +192,7 @@ class Reasoning:
         return True
 
     def _drop_rules(self) -> list[ProblemRule]:
-        """Drop the rules that are not needed, and return the remaining ones."""
+        """Drop the rules that the infeasibility does not need, and return the needed ones."""
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
 
@@ -199,7 +202,7 @@ class Reasoning:
         def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
-        # Usually no rule is needed, and a single query proves that for all of them.
+        # Usually no rule is needed, and one query without any rule proves that.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -208,10 +211,10 @@ class Reasoning:
         return rules
 
     def _drop_buffers(self, rules: list[ProblemRule]) -> list[int]:
-        """Drop the bodies that are not needed, small areas first, and return the remaining ones."""
+        """Drop the bodies that the infeasibility does not need, small areas first, and return the needed ones."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._body_areas()
-        # Small bodies are the least likely to be needed, so they are dropped in large groups.
+        # Small bodies are rarely needed; tried first, they can be dropped in large chunks.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
@@ -225,30 +228,30 @@ class Reasoning:
         return needed
 
     def _body_areas(self) -> Any:
-        """Return the area of each body, its bytes times its lifetime, (n,), as floats."""
+        """Return the area of each body, its bytes times its time steps, as floats (n,)."""
         table = self.problem.buffers
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
-        # Bodies without lifetimes conflict by name only, so they are tried last.
+        # Bodies without lifetimes conflict only by `conflicts` entries; a huge area makes them the last to be tried.
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
-    def _fails(self, kept: Bool) -> bool:
+    def _is_infeasible(self, kept: Bool) -> bool:
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
         return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
 
     def _body_mask(self, names: set[int]) -> Bool:
-        """Return the mask (n,) of all buffers in the bodies of the given buffers."""
+        """Return the mask (n,) of all buffers in the same bodies as the given buffers."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
     def _live_mask(self, first: int, last: int) -> Bool:
-        """Return the mask (n,) of the bodies alive in live sets `first` to `last`, and of bodies without lifetimes."""
+        """Return the mask (n,) of bodies alive in live sets `first` to `last`, and of all bodies without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)
@@ -265,7 +268,7 @@ class Reasoning:
     def _current_explanation(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation as found so far; without buffers to name, the explanation of the solver."""
+        """Return the explanation as reduced so far; without `names`, it has the buffers of the solver's explanation."""
         ids = self._ids_by_size(names) if isinstance(names, list) else names
         q = self._reported_pool()
         capacity = last_end(self.problem.pools[q])
@@ -286,7 +289,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # The solver computed the missing bytes for its own buffers; they may be wrong for the buffers named here.
+        # The solver's missing bytes are about the solver's own buffers, so they are dropped unless confirmed for these.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={
@@ -298,19 +301,20 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
-        """True if the verifier confirms that the named buffers do not fit the pool at the stated time."""
+        """True if the verifier confirms that the named buffers exceed the pool at the stated time."""
         if found.missing_bytes is None or found.time is None:
             return False
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
     def _reported_pool(self) -> int:
-        """Return the position of the pool to report: the pool that the solver named, else the last pool with a size."""
+        """Return the position of the pool to report: the pool named by the solver, else the last pool with a size."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
     def _report(self, stage: Stage, found: Explanation) -> None:
+        """Report a stage of the search with its explanation and the time so far, if anyone listens."""
         if self.control.report is not ignore_report:
             timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
             self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

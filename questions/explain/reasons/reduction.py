@@ -1,7 +1,7 @@
-"""Reduce an infeasible set: to a short stretch of time by bisection, then to an irreducible set by deletion.
+"""Reduce an infeasible set: by bisection to a short stretch of time, then by deletion to an irreducible set.
 
-A subset of the buffers or rules is never harder to fit, so one pass of queries finds a set in which each member is
-needed (an irreducible set: Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991).
+Fewer buffers or rules never make a problem harder, so one pass of queries is enough to find a set in which each member
+is needed (an irreducible set: Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Query = Callable[[list[Item]], Answer]
 
 
 def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return the first and last of a shortest run of `count` live sets that does not fit, by 2 log2(count) queries.
+    """Return the first and last live set of a shortest infeasible run, found with 2 log2(count) queries.
 
-    All live sets together must be infeasible.
+    All `count` live sets together must be infeasible; `fails(first, last)` says whether a run is infeasible.
     """
     low, high = 0, count - 1
     while low < high:
@@ -34,10 +34,10 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
 def delete_unneeded(
     items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]
 ) -> tuple[list[Item], int]:
-    """Return a subset of the items that is still infeasible, and the number of its items not proved to be needed.
+    """Return a subset of the items that is still infeasible, and how many of its items are not proved to be needed.
 
-    One pass leaves out chunks of items; a chunk doubles after a success and halves after a failure. Items with an open
-    answer are tried again at the end, when fewer are left. `report` is called with each smaller list.
+    One pass removes chunks of items; the chunk size doubles after a success and halves after a failure. An item with an
+    open answer is tried again at the end, when fewer items are left. `report` receives each smaller list.
     """
     items_left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []
@@ -46,13 +46,14 @@ def delete_unneeded(
         trial = items_left[:at] + items_left[at + size :]
         answer = query(trial)
         if answer == "no":
-            # The chunk was not needed, so the next chunk is larger.
+            # The removed chunk was not needed, so try a chunk of twice the size next.
             items_left, size = trial, size * 2
             report(items_left)
         elif size > 1:
             size //= 2
         else:
-            # The item is kept for now; an open query is repeated at the end, when it may be easier.
+            # Keep the item for now; if its query was open, repeat the query at the end, when fewer items make it
+            # easier.
             if answer == "open":
                 unsure.append(items_left[at])
             at += 1

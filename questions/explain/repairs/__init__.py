@@ -1,1 +1,1 @@
-"""Repairs: the smallest sets of changes with which a problem fits, each verified by a plan."""
+"""Repairs: the smallest sets of changes that make a problem fit, each proved by a verified plan."""

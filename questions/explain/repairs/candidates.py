@@ -1,4 +1,4 @@
-"""The single changes that may make a problem fit, and the bytes that each saves at overfull times."""
+"""The single changes that may help a problem to fit, and the bytes that each saves at overfull times."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memplan.questions.explain.questions.parts import bodies
 from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
 
 STEPS = (1, 2, 4)
-"""The time steps by which a lifetime may be shortened."""
+"""The numbers of time steps by which a repair may shorten a lifetime."""
 KEPT_ALIGNMENT = 16
-"""The alignment in bytes to which a change lowers a larger one: that of a processor's widest loads."""
+"""The alignment in bytes that a repair keeps when it lowers a larger one: the widest loads of processors need it."""
 _MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
-"""Limits on rows, and on rows times candidates; with fewer rows, more sets of changes have to be planned."""
+"""The maximum number of rows, and of rows times candidates; with fewer rows, more sets must be planned."""
 _AT_ONCE = 256
 """The number of buffers processed between two checks of the clock."""
 Span = tuple[int, int]
@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate: a change, the bodies it affects, and the spans of time in which it saves `saved` bytes."""
+    """A candidate: a change, the bodies it affects, and the time spans in which it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -40,11 +40,12 @@ class Candidate:
 
 
 class Candidates:
-    """The possible changes (columns), and the overfull times (rows) whose excess bytes they save, (rows, candidates).
+    """The candidate changes (columns), and the overfull times (rows), with the bytes that each saves (rows,
+    candidates).
 
-    A set of changes is no repair if a row stays above the capacity: at every time, also when a change makes a buffer
-    reappear, the bytes alive must fit all pools together. `is_whole` is False if the time ended before all changes were
-    listed.
+    A set of changes is a repair only if no row stays above the capacity: at every time, even where a change lets a
+    buffer reappear, the live bytes must fit all pools together. `is_whole` is False if the time ended before all
+    changes were listed.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Candidates:
 
     @cached_property
     def spans(self) -> Mapping[int, list[Span]]:
-        """The merged lifetimes of each root buffer and its aliases, by the root's position."""
+        """The merged lifetimes of each root buffer and its aliases, by the position of the root."""
         table = self.problem.buffers
         spans_: defaultdict[int, list[Span]] = defaultdict(list)
         roots = self.root.tolist()
@@ -83,12 +84,12 @@ class Candidates:
 
     @cached_property
     def _tied_ids(self) -> frozenset[Id]:
-        """The ids of buffers that an entry ties to others; a spill would split them and so lose the tie."""
+        """The ids of buffers that an entry ties to others; a spill would split such a buffer and lose the tie."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in entry_ids(entry))
 
     def _buffers_in_time(self, buffers: list[int]) -> Iterator[int]:
-        """Yield all buffers, and clear `is_whole` once the time is over."""
+        """Yield all buffers; once the time is over, set `is_whole` to False and stop."""
         for k, i in enumerate(buffers):
             if k % _AT_ONCE == 0 and self._is_over():
                 self.is_whole = False
@@ -96,12 +97,13 @@ class Candidates:
             yield i
 
     def _plain_buffers(self) -> list[int]:
-        """Return the positions of the buffers that have bytes and are alone in their body."""
+        """Return the positions of the buffers that have a size above 0 and no other buffer in their body."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
 
     def _place_candidates(self, i: int) -> Iterator[Candidate]:
+        """Yield the changes of a buffer's place: without its pin, with a lower alignment, or in another memory."""
         table, me = self.problem.buffers, frozenset((i,))
         name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
         if "unpin" in self.kinds and table.offset[i] >= 0:
@@ -122,7 +124,7 @@ class Candidates:
             yield Candidate(change, me, spans, size)
 
     def _lifetime_candidates(self, i: int) -> Iterator[Candidate]:
-        """Yield the changes that shorten the lifetime of a buffer, or spill it between its first and last step."""
+        """Yield the changes that shorten a buffer's lifetime, or spill the buffer between its first and last step."""
         table, me = self.problem.buffers, frozenset((i,))
         if len(self.spans[i]) != 1:
             return
@@ -134,13 +136,13 @@ class Candidates:
             if end - start > k and "later-start" in self.kinds:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
-        # A spilled buffer is absent between its first and last step, so its lifetime has at least three steps.
+        # A spilled buffer is away between its first and last step, so its lifetime must have at least three steps.
         if end - start > 2 and "spill" in self.kinds and name not in self._tied_ids:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that make a buffer in place of another one, not smaller, that ends in its first step."""
+        """Yield the changes that write a buffer over another one, at least as large, that ends in its first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -160,9 +162,9 @@ class Candidates:
                     yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
 
     def _overfull_times(self) -> tuple[I64, list[int]]:
-        """Return the times at which the live bytes exceed the capacity, and the excess in bytes at each.
+        """Return the times at which the live bytes exceed the capacity, and the excess in bytes at each of these times.
 
-        The times include those at which a change makes a buffer start again or start later.
+        The times include those at which a change makes a buffer reappear or start later.
         """
         events: defaultdict[int, int] = defaultdict(int)
         sizes = self.problem.buffers.size.tolist()
@@ -170,9 +172,9 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid_leads:  # sizes do not add up, so no row is certain
+        if self.problem.may_share or self.problem.rigid_leads:  # shared bytes: sums of sizes prove no excess
             return np.zeros(0, dtype=np.int64), []
-        # A change that lets a buffer return begins a new row.
+        # The end of a removed span starts a new row, because the buffer is alive again from there.
         extra = {end for candidate in self.found for _, end in candidate.gone}
         times, excess, load = [], [], 0
         for time in sorted(events.keys() | extra):
@@ -180,13 +182,13 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        # Without the omitted rows, more sets of changes are tried, and planning rejects them.
+        # Omitting rows is safe: more sets of changes are tried, and planning rejects the wrong ones.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _saved_bytes(self) -> I64:
-        """Return the bytes that each candidate saves at each overfull time, (rows, candidates), and drop easy rows."""
+        """Return the bytes that each candidate saves per overfull time (rows, candidates); drop redundant rows."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:
@@ -199,7 +201,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Return, among rows in which all candidates save the same bytes, the row with the largest excess."""
+        """Among rows in which every candidate saves the same bytes, keep only the row with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

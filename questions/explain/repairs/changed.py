@@ -1,4 +1,4 @@
-"""Problems as sets of changes make them, in which repairs are planned."""
+"""Apply sets of changes to a problem; repairs are planned in the resulting problems."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from memplan.questions.explain.values import RepairChange
 
 OUT, IN = "#out", "#in"
 _OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}
-"""The fields of a buffer that an alias can have too, so that no rule is lost when the buffer becomes an alias."""
+"""The buffer fields that an alias may also have; a buffer with other fields would lose a rule as an alias."""
 
 
 class ChangedProblems:
-    """The problems that sets of changes make from one problem."""
+    """The problems that result from applying sets of changes to one problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
-        # A buffer whose id is in an entry does not become an alias, as the entry would hold for the outer buffer too.
+        # A buffer named in an entry must not become an alias, as the entry would then apply to the outer buffer too.
         entries = (entry for each in entries_of(problem).values() for entry in each)
         self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
     def apply_changes(self, changes: Iterable[RepairChange]) -> Problem:
-        """Return the problem after changes to distinct buffers; it decides feasibility only."""
+        """Return the problem after changes to distinct buffers; the result only serves to decide feasibility."""
         rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
         more: list[dict[str, Any]] = []
         pairs = list(self.problem.may_share)
@@ -36,7 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # With equal sizes, an alias is equivalent to a sharing pair, and leaves fewer choices to solvers.
+                # For equal sizes, an alias is equivalent to a sharing pair, and easier for solvers.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
@@ -52,26 +52,26 @@ class ChangedProblems:
         )
 
     def _kept_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
-        """Return, by field, the problem's entries restricted to the remaining buffers, with the given sharing pairs."""
+        """Return, by field, the entries restricted to the remaining buffers, with the given sharing pairs."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
 
 
 def original(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer from which a change made the named buffer."""
+    """Return the id of the original buffer, given the id of a buffer made by a change."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
         if plain in index:
             return plain
-        # An integer id became a string when a suffix was added to it.
+        # Adding the suffix turned an integer id into a string, so convert it back.
         if plain != name and plain.lstrip("-").isdigit() and int(plain) in index:
             return int(plain)
     return name
 
 
 def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
-    """Return the row of a buffer after a change; None if the change removes the buffer."""
+    """Return the fields of a buffer after a change; None if the change removes the buffer."""
     if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
         return None
     if change.kind == "unpin":
@@ -79,7 +79,7 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
     if change.kind == "alignment":
         return row | {"alignment": change.value}
     if change.kind == "pool":
-        # An offset is meant for the pool that the buffer leaves.
+        # The offset refers to the old pool, so it is removed.
         fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
         return fields | {"pools": (change.pool,)}
     start, end = _time_span(row)
@@ -89,13 +89,13 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
 
 
 def _time_span(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the first start and the last end of a buffer, from any form of its lifetimes."""
+    """Return the first start and last end of a buffer, whichever fields describe its lifetimes."""
     spans = row.get("lifetimes") or ((row["start"], row["end"]),)
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _spilled_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the two rows of a spilled buffer: one for its first time step, one for its last."""
+    """Return the two rows that replace a spilled buffer: alive in its first time step, and in its last."""
     start, end = _time_span(row)
     fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [

@@ -1,4 +1,4 @@
-"""Sets of exactly `count` changes (covers) that leave no time above the capacity."""
+"""Covers: sets of exactly `count` changes that bring the live bytes at every time down to the capacity."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ _ROWS_COMPARED = 200
 
 
 def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> Iterator[Cover]:
-    """Yield every minimal set of exactly `count` candidates that covers all rows, that is, all overfull times.
+    """Yield every minimal set of exactly `count` candidates that covers all rows (all overfull times).
 
-    A cover has at most one candidate per buffer. It is built member by member: each next candidate must save bytes in
-    the row that is hardest for the earlier ones, so only candidates of this row are tried. The search ends early once
-    `is_over()` is true.
+    A cover has at most one candidate per buffer. The search picks the row that the remaining candidates can cover with
+    the least slack, and tries only candidates that save bytes in that row. It ends early once `is_over()` is true.
     """
     if len(candidates.excess) == 0 or len(candidates.found) == 0:
         return
@@ -34,7 +33,7 @@ def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> I
 
 
 class _CoverSearch:
-    """The search for covers; `most[row, k]` bounds the bytes that `k` candidates of different buffers save in a row."""
+    """The search for covers; `most[row, k]` bounds the bytes that `k` candidates of distinct buffers save in a row."""
 
     def __init__(self, candidates: Candidates, count: int, is_over: Callable[[], bool]) -> None:
         self.candidates, self.saved, self.is_over = candidates, candidates.saved, is_over
@@ -42,7 +41,7 @@ class _CoverSearch:
         for c, each in enumerate(candidates.found):
             for buffer in each.touched:
                 self.touching[buffer].append(c)
-        # Only the strongest change of a buffer counts in a row.
+        # A cover has one change per buffer, so only the buffer's strongest change counts for the bound of a row.
         strongest = np.stack([self.saved[:, mine].max(axis=1) for mine in self.touching.values()], axis=1)
         few = min(count, strongest.shape[1])
         best = np.sort(np.partition(strongest, -few, axis=1)[:, -few:], axis=1)[:, ::-1].astype(np.float64)
@@ -50,7 +49,7 @@ class _CoverSearch:
         self.most = np.concatenate((np.zeros((len(best), 1)), np.cumsum(best, axis=1)), axis=1)
 
     def extend(self, chosen: Cover, used: Touched, lacks: I64, left: int) -> Iterator[Cover]:
-        """Yield the covers that add `left` candidates to the chosen ones and save the bytes `lacks` of each row."""
+        """Yield the covers that extend `chosen` by `left` candidates and save at least `lacks` bytes in each row."""
         if left == 0:
             if not (lacks > 0).any():
                 yield chosen
@@ -60,7 +59,7 @@ class _CoverSearch:
             yield from self.extend((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpful_candidates(self, used: Touched, lacks: I64, left: int) -> list[int]:
-        """Return the candidates that save enough in the hardest row for `left - 1` others to cover it, best first."""
+        """Return the candidates, best first, that save enough in the hardest row for `left - 1` others to cover it."""
         rows = np.flatnonzero(lacks > 0)
         if len(rows) == 0 or self.is_over():
             return []
@@ -68,7 +67,7 @@ class _CoverSearch:
         possible, others = self.most[rows, min(left, few)], self.most[rows, min(left - 1, few)]
         if (possible < lacks[rows]).any() or (left > 1 and self._needs_more(rows, left)):
             return []
-        # Branch on the row that the candidates can cover with the least slack: it has few useful candidates.
+        # Branch on the row that can be covered with the least slack, because it has the fewest useful candidates.
         at = int((possible / lacks[rows]).argmin())
         hardest = self.saved[rows[at]].copy()
         hardest[[c for buffer in used for c in self.touching[buffer]]] = 0
@@ -79,9 +78,9 @@ class _CoverSearch:
         return helpers_
 
     def _needs_more(self, rows: I64, left: int) -> bool:
-        """True if more than `left` rows have pairwise no common candidate, so that `left` candidates are too few."""
+        """True if more than `left` rows pairwise share no candidate, so that `left` candidates are too few."""
         helps = self.helps[rows]
-        # Rows with few candidates first, as these are the least likely to have one in common.
+        # Rows with few candidates come first: they are the least likely to share a candidate.
         used, count = np.zeros(helps.shape[1], dtype=np.bool_), 0
         for row in helps[np.argsort(helps.sum(axis=1), kind="stable")[:_ROWS_COMPARED]]:
             if not (used & row).any():

@@ -1,7 +1,7 @@
-"""The search for repairs: fewer changes first, then cheaper ones; a verified plan proves each repair.
+"""The search for repairs: fewest changes first, then cheapest; a verified plan proves each repair.
 
 Sets of changes that leave a live set above the capacity are not planned. If a set covers all live sets and is still
-infeasible, the new reason names buffers, and a larger set is tried only if it also changes one of them.
+infeasible, the new reason names buffers, and a larger set is tried only if it also changes one of these buffers.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from memplan.questions.explain.values import KINDS, ExplainOptions, Outcome, Rep
 from memplan.solvers.search.control import Control, ignore_report
 
 MOST_BUFFERS = 10_000
-"""The most buffers of a problem for which repairs are searched."""
+"""The maximum number of buffers of a problem for which repairs are searched."""
 _CALL_S, _REASON_S = 1.0, 0.3
-"""The most seconds for planning one set of changes, and for finding one reason."""
+"""The maximum seconds for planning one set of changes, and for finding one reason."""
 _QUICK_SHARE, _SHARE = 0.1, 0.34
-"""The shares of the remaining time for a plan: in the first, quick pass, and in the second pass."""
+"""The maximum shares of the remaining time for one plan: in the first, quick pass, and in the second pass."""
 _MOST_COMPARED = 4_000
-"""The most sets of changes that are compared by the bytes that they leave free."""
+"""The maximum number of sets of changes that are also ranked by the bytes they leave free."""
 
 
 def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
-    """Return the repairs of a problem that does not fit, or the result that none with so few changes was found.
+    """Search repairs for a problem that does not fit; the result may also be that no set of few changes is a repair.
 
     `plan` is the result of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
     """
     if len(problem.buffers) > MOST_BUFFERS:
-        raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
+        raise OptionError(f"repairs: must be requested for at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
     if plan.status in ("optimal", "feasible"):
         return Repairs(status="fits", proved=True, most_changes=options.most_changes)
     return _Search(problem, plan, options, control).result()
@@ -48,7 +48,7 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search for repairs; `failed` maps each insufficient set to the candidates that affect the reason it fails."""
+    """One search for repairs; `failed` maps each insufficient set to the candidates that can change why it fails."""
 
     problem: Problem
     plan: Plan
@@ -70,7 +70,7 @@ class _Search:
         self.changed = ChangedProblems(self.problem)
 
     def result(self) -> Repairs:
-        """Search with one change, then two, and so on; return the repairs in order of size and cost."""
+        """Search with one change, then with two, and so on; return the repairs by number of changes and cost."""
         if not self.candidates.excess:
             self.failed[frozenset()] = self._candidates_of(self._reason_buffers(self.problem, self.plan))
         for count in range(1, self.options.most_changes + 1):
@@ -99,15 +99,15 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:
-        """Try all promising sets of `count` changes, until enough repairs are found: a quick pass, then a longer one.
+        """Try all promising sets of `count` changes until enough repairs are found, in a quick pass and a longer one.
 
-        Cheap sets alternate with sets that leave many bytes free.
+        Sets of low cost alternate with sets that leave many bytes free.
         """
         was_complete = self._is_complete
         sets = list(islice(self._sets_to_try(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
-        # A single hard plan once took all the time, so each set gets a short turn first (decision 072).
+        # One hard plan once used up all the time, so each set first gets a short attempt (decision 072).
         for is_quick, tried in ((True, self._trial_order(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.repairs:
@@ -125,17 +125,17 @@ class _Search:
         self.is_cut_short |= not is_whole
 
     def _trial_order(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
-        """Return the sets in the order of trying: the cheapest alternate with those of the most free bytes."""
+        """Return the sets in the order of trying: cheap sets alternate with sets that leave many bytes free."""
         cheap = sorted(sets, key=self._set_sort_key)
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
         saved, excess = self.candidates.saved, np.array(self.candidates.excess)
-        # The cheapest sets often leave no bytes free, so that they are hard to plan.
+        # The cheapest sets often leave no bytes free, which makes them hard to plan.
         roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
     def _sets_to_try(self, count: int) -> Iterator[frozenset[int]]:
-        """Yield sets of `count` changes: covers of the live sets, and insufficient covers with one more change."""
+        """Yield sets of `count` changes: covers of all live sets, and insufficient sets plus one change."""
         seen: set[frozenset[int]] = set()
         for cover in covers(self.candidates, count, lambda: self.queries.is_over):
             chosen = frozenset(cover)
@@ -156,14 +156,14 @@ class _Search:
                     yield chosen
 
     def _set_sort_key(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
-        """Return the sort key of a set of changes: traffic in bytes, then the order of its kinds, then positions."""
+        """Return the sort key of a set of changes: added traffic in bytes, then kinds of changes, then positions."""
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
     def _try_set(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
-        """Plan the problem after some changes, and keep the repair or the reason; False if neither was found."""
+        """Plan the problem after some changes and record the repair or the reason; False if the query stays open."""
         for touching, value in self.cuts:
-            # The buffers of an earlier reason are changed as before, so that reason still holds.
+            # This set changes the buffers of an earlier reason in the same way, so that reason applies again.
             if chosen & touching == value:
                 self.failed[chosen] = touching
                 return True
@@ -199,7 +199,7 @@ class _Search:
         )
 
     def _reason_buffers(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
-        """Return the buffers of a reason why a problem does not fit; None if the reason may involve any buffer."""
+        """Return the buffers in the reason why a problem does not fit; None if any buffer may be part of it."""
         first = plan.explanation
         if plan.status != "infeasible" or first is None:
             return None
@@ -212,7 +212,7 @@ class _Search:
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
     def _candidates_of(self, names: frozenset[int | str] | None) -> frozenset[int]:
-        """Return the candidates that affect the named buffers of a changed problem; for None, all candidates."""
+        """Return the candidates that affect the named buffers of a changed problem; all candidates for None."""
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index
@@ -222,7 +222,7 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """True if the repairs have the same changes and `one` shortens lifetimes by no more steps than `other`."""
+    """True if both repairs make the same changes and `one` shortens lifetimes by no more steps than `other`."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

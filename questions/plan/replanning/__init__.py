@@ -1,1 +1,1 @@
-"""Re-planning: the placements of an old plan that are still legal, plans that keep them, and differences."""
+"""Re-planning: old placements that are still legal, plans that keep many of them, and differences between plans."""

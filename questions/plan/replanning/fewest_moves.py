@@ -1,4 +1,4 @@
-"""The fewest moves by CP-SAT: a Boolean for each old place, and the least total weight of places given up."""
+"""Minimise moves with CP-SAT: a Boolean per old place, and the minimum total weight of abandoned places."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 MOST_BUFFERS = 600
-"""The most buffers for a proof; for larger instances, only neighbourhoods are searched."""
+"""The maximum number of buffers for a proof; in larger instances, only neighbourhoods are searched."""
 _LOOK_EVERY_S = 0.02
 _WORK_PER_S = 0.1
-"""The deterministic seconds of CP-SAT that take about one second for such a model."""
+"""The deterministic seconds of CP-SAT that correspond to about one second of wall time on such models."""
 
 
 @dataclass(frozen=True)
 class FewestMoves:
-    """The result of a search: places or None, a lower bound on the weight, and whether the places are optimal."""
+    """The result of a search: the places or None, a lower bound on the moved weight, and whether it is optimal."""
 
     places: Places | None
     bound: int
@@ -42,7 +42,7 @@ class FewestMoves:
 
 @dataclass(frozen=True)
 class EngineLimit:
-    """The time limit of CP-SAT, in its deterministic seconds if `deterministic` is true."""
+    """The time limit of CP-SAT, counted in its deterministic seconds if `deterministic` is true."""
 
     seconds: float
     deterministic: bool = False
@@ -59,10 +59,10 @@ def minimise_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Find the placement with the least weight of buffers away from their homes; `homes.offset` may be ABSENT.
+    """Find the placement that minimises the weight of buffers away from their homes; a home's offset may be ABSENT.
 
-    `free` are the buffers that may leave their places in `start`, by default all. No buffer may end above the capacity
-    of its pool. All constraint kinds of instances are respected. Setting flag[0] ends the search.
+    Only the buffers `free` (by default all) may leave their places in `start`. No buffer may end above the capacity of
+    its pool. All constraint kinds of instances are respected. Setting flag[0] ends the search.
     """
     from ortools.sat.python import cp_model
 
@@ -73,7 +73,7 @@ def minimise_moves(
     moves = {}
     for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
         box = boxes[i].get(int(homes.pool[i]))
-        # A buffer whose old placement is out of range has no Boolean, and counts as moved below.
+        # A buffer whose old place is out of range must move: it gets no Boolean, and `away` adds its weight.
         if box is None or not box.lowest <= homes.offset[i] <= box.highest:
             continue
         moves[i] = model.new_bool_var("")
@@ -92,9 +92,9 @@ def minimise_moves(
 
     with call_periodically(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
         status = solver.solve(model)
-    # Buffers without a Boolean move in every placement.
+    # Buffers without a Boolean move in every placement, so their weight belongs to the bound.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
-    # Weights are integers, so the engine's float bound is rounded up, with a tolerance for its rounding error.
+    # Weights are integers, so round the float bound of CP-SAT up, with a tolerance for its rounding error.
     bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return FewestMoves(None, away + (bound if status == cp_model.UNKNOWN else 0), False)
@@ -104,7 +104,7 @@ def minimise_moves(
 
 
 def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
-    """Add the variables and all constraints of placements to the model; return the boxes by buffer and pool."""
+    """Add the variables and constraints of all placements to the model; return the boxes by buffer and pool."""
     ends = tuple(pool.capacity for pool in instance.pools)
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):
@@ -118,7 +118,7 @@ def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
 def _add_start(
     model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
 ) -> None:
-    """Give a known placement to the model as a hint, and fix the buffers that are not free in it."""
+    """Add a known placement to the model as a hint, and fix the buffers in it that are not free."""
     is_free = np.zeros(len(boxes), dtype=np.bool_)
     is_free[np.arange(len(boxes)) if free is None else free] = True
     for i, mine in enumerate(boxes):

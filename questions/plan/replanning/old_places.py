@@ -1,4 +1,4 @@
-"""The old places of buffers in a changed problem: which are legal by themselves, and which collide."""
+"""The old places of buffers in a changed problem: which are still legal, and which collide with each other."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from memplan.planner.verify.verifier import check_places
 from memplan.planner.verify.violation import Violation
 
 Least = Literal["buffers", "bytes"]
-"""The measure of change: the number of moved buffers, or their bytes."""
+"""The measure of change to be minimised: the number of moved buffers, or their bytes."""
 MOST_COLLISIONS = 100_000
-"""The most pairs examined; an old plan with more collisions is thinned out, without a proof of the fewest moves."""
+"""The maximum number of colliding pairs; beyond it, old places are discarded, and the fewest moves are not proved."""
 
 
 @dataclass(frozen=True, eq=False)
 class OldPlaces:
-    """The old pool and offset in bytes of each buffer of a problem, in its order; ABSENT if the old plan has none.
+    """The old pool and offset in bytes of each buffer, in the order of the problem; ABSENT for a buffer without a
+    place.
 
-    `is_counted` marks the buffers that can move: with an old place, with bytes, and no alias. `must_move` maps each
-    buffer whose old place breaks a rule by itself to the violation's message. `collisions` are pairs of buffers, as
-    positions, that cannot both stay.
+    `is_counted` marks the buffers that can move: not aliases, with a size above 0 and an old place. `must_move` maps
+    each buffer whose old place alone breaks a rule to the violation's message. `collisions` are pairs of buffer
+    positions that cannot both keep their places.
     """
 
     problem: Problem
@@ -42,19 +43,19 @@ class OldPlaces:
     collisions: Sequence[tuple[int, int]]
 
     def weights(self, least: Least) -> I64:
-        """Return the weight of moving each buffer, (n,): 1 or its bytes, and 0 for buffers that cannot move."""
+        """Return the weight of moving each buffer, (n,): 1 or its bytes, and 0 for a buffer that is not counted."""
         weight = self.problem.buffers.size if least == "bytes" else np.ones(len(self.pool), dtype=np.int64)
         return column(np.where(self.is_counted, weight, 0))
 
     def moved_mask(self, placements: PlacementTable) -> Bool:
-        """Return the mask of the counted buffers that the given placements, in the problem's order, move."""
+        """Return the mask of counted buffers that the given placements, in the problem's order, have moved."""
         names = [pool.name for pool in self.problem.pools]
         pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
         is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return the mask of old places that can be kept as far as pairs show, and the cover of the collisions."""
+        """Return the mask of old places that can be kept as far as pairs show, and the cover of colliding pairs."""
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed_mask(self.problem))
         stays = self.offset != ABSENT
@@ -63,7 +64,7 @@ class OldPlaces:
         return stays, cover
 
     def concurrent_with_moved(self, stays: Bool) -> Bool:
-        """Return the mask of buffers that are alive together with a buffer that cannot keep its place."""
+        """Return the mask of buffers that are alive at the same time as a buffer that cannot keep its place."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False
@@ -78,7 +79,7 @@ class OldPlaces:
 def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
     """Return the old places; with `has_hints`, a buffer without one gets its hint, in its first allowed pool.
 
-    Without an old plan, hints are the old places.
+    Without an old plan, the hints are the old places.
     """
     placed = PlacedBuffers.from_placements(
         problem, Plan().placements if old is None else _usable_placements(problem, old.placements)
@@ -96,12 +97,12 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     if len(pairs) > MOST_COLLISIONS:
         places, pairs = _thin_collisions(problem, places, pairs)
         torn = np.flatnonzero((places.pool == ABSENT) & (pool != ABSENT)).tolist()
-        must_move |= {i: "its old bytes are those of many others" for i in torn if i not in must_move}
+        must_move |= {i: "its old bytes are claimed by many other buffers" for i in torn if i not in must_move}
     return OldPlaces(problem, column(pool), column(offset), is_counted, must_move, tuple(pairs))
 
 
 def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
-    """Return the placements of buffers that the problem has, at offsets of at least 0."""
+    """Return the placements whose buffer exists in the problem and whose offset is not negative."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -118,7 +119,7 @@ def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return, for each buffer whose place breaks a rule about single buffers, the message of the violation."""
+    """Map each buffer whose place breaks a rule about single buffers to the message of the violation."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in check_places(problem, placed):
@@ -141,7 +142,7 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers whose offsets differ by a wrong distance; either may move."""
+    """Yield the pairs of buffers whose offsets have a wrong distance; either buffer may move to correct it."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -149,7 +150,7 @@ def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[t
 
 
 def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
-    """Return the roots of a violation's two buffers, as sorted positions."""
+    """Return the positions of the root buffers of a violation's two buffers, sorted."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -160,7 +161,7 @@ def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int
 def _thin_collisions(
     problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
 ) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
-    """Remove the places of the buffers that collide most, until at most MOST_COLLISIONS pairs are left."""
+    """Discard the places of the buffers that collide most, until at most MOST_COLLISIONS pairs are left."""
     pool = placed.pool.copy()
     fixed = _fixed_mask(problem)
     while len(pairs) > MOST_COLLISIONS:
@@ -168,7 +169,7 @@ def _thin_collisions(
         counts[fixed] = 0
         if not counts.any():
             break
-        # A quarter of the buffers per round, since each round compares all pairs again.
+        # Each round compares all pairs again, so a quarter of the buffers is discarded at once.
         pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
         placed = PlacedBuffers(problem, pool, placed.offset)
         pairs = list(islice(_colliding_pairs(problem, placed), MOST_COLLISIONS + 1))
@@ -176,14 +177,14 @@ def _thin_collisions(
 
 
 def _fixed_mask(problem: Problem) -> Bool:
-    """Return the mask of the buffers that the problem pins."""
+    """Return the mask of the buffers that the problem pins to an offset."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed
 
 
 @dataclass(frozen=True)
 class Cover:
-    """The chosen buffers, their total weight, and a lower bound on the weight of any cover."""
+    """A vertex cover of colliding pairs: the buffers, their weight, and a lower bound on any cover's weight."""
 
     chosen: frozenset[int]
     weight: int
@@ -191,11 +192,12 @@ class Cover:
 
 
 def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool) -> Cover:
-    """Choose buffers of small total weight that cover all pairs; no fixed buffer is chosen.
+    """Choose buffers of small total weight such that each pair contains one (a vertex cover); fixed buffers are
+    excluded.
 
-    A leaf (a buffer in one pair) is covered by its neighbour if that weighs no more, which is always optimal. Else the
-    buffer with the most pairs per weight is chosen. For the bound, each pair gets a share of weight such that the pairs
-    of no buffer have more than its weight.
+    The only pair of a leaf (a buffer in one pair) is covered by the leaf's neighbour if that weighs no more, which is
+    always optimal. Otherwise the buffer with the most pairs per weight is chosen. For the bound, each pair gets a share
+    of weight such that the shares at a buffer never exceed its weight.
     """
     near: dict[int, set[int]] = {}
     for a, b in pairs:
@@ -226,24 +228,25 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
-                # The neighbour of a leaf covers the leaf's only pair, and others; so it is chosen if it weighs no more.
+                # A neighbour that weighs no more than the leaf is an optimal choice: it covers the leaf's only pair and
+                # more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
-            # Up to here, all choices are optimal. Later ones are greedy, so the bound adds only shares of pairs.
+            # All choices so far are optimal. Later ones are greedy, so the bound then adds only the shares of pairs.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # each pair is of two pinned buffers, which no plan separates
+        if not free:  # all pairs left are of pinned buffers, which cannot move
             break
         if near:
-            # Take the buffer that covers the most pairs per weight.
+            # Choose the buffer that covers the most pairs per weight.
             take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 
 
 def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
-    """Return the total weight that can be shared out to the pairs: a lower bound on the weight of every cover."""
+    """Return the weight that can be distributed over the pairs: a lower bound on the weight of every cover."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

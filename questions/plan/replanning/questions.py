@@ -1,4 +1,4 @@
-"""The subproblems of a re-plan: with limited pool ends, and with buffers pinned to their old places."""
+"""The subproblems of a re-plan: pools limited to an end, and buffers pinned to their old places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.questions.plan.replanning.old_places import OldPlaces
 
 
 def read_eps(value: str | float) -> Fraction:
-    """Return the share of the peak from a number (0.02) or a percentage ("2%"); raises OptionError."""
+    """Parse a share of the peak, given as a number (0.02) or a percentage ("2%"); raises OptionError."""
     try:
         text = str(value).strip()
         eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -25,34 +25,34 @@ def read_eps(value: str | float) -> Fraction:
         eps = Fraction(-1)
     if not 0 <= eps <= 1000:
         raise OptionError(
-            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {excerpt(value)}"
+            f"eps: must be a share of the peak such as 0.02, or a percentage such as 2%, got {excerpt(value)}"
         )
     return eps
 
 
 def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
-    """Return the end in bytes up to which each pool may be filled: the best plan's use, plus the share `eps`.
+    """Return the end in bytes up to which each pool may be filled: its use in the best plan, raised by the share `eps`.
 
-    If any plan that fits is accepted, by the objective or by `any_end`, this is the end of the pool, if it has one.
+    If any plan that fits is accepted, by the objective or by `any_end`, a pool may be filled up to its size.
     """
     ends = []
     for pool, use in zip(problem.pools, best.pools, strict=True):
         most = last_end(pool)
         is_free = (any_end or problem.objective == "fit") and pool.size is not None
-        # If any plan that fits is accepted, kept places matter more than the peak.
+        # If any plan that fits is accepted, keeping places matters more than the peak.
         ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
     return tuple(ends)
 
 
 def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
-    """Return the problem with limited pools; with the objective `cost`, buffers stay in the best plan's pools."""
+    """Return the problem with pools cut at their ends; for objective `cost`, buffers keep the best plan's pools."""
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
     limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
     return limited_problem if problem.objective != "cost" else _confine_to_pools(limited_problem, best)
 
 
 def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
-    """Return the problem with each buffer confined to the pool that it has in a plan."""
+    """Return the problem with each buffer confined to its pool in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
     choices = (*table.pool_choices, *((name,) for name in names))
@@ -61,11 +61,11 @@ def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
 
 
 def pin_buffers(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
-    """Return the problem with the buffers of the mask `stays` pinned to their old pools and offsets."""
+    """Return the problem with the buffers in the mask `stays` pinned to their old pools and offsets."""
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()
-    rows[list(table.aliases)] = False  # their offsets follow from their buffers
+    rows[list(table.aliases)] = False  # the offset of an alias follows from its buffer
     offset = column(np.where(rows, old.offset, table.offset))
     choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
     return problem.model_copy(

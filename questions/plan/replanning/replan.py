@@ -1,4 +1,4 @@
-"""Re-plan a changed problem: keep as many old places as possible, at a peak near the best."""
+"""Re-plan a changed problem: keep as many old places as possible, at a peak near the best one."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02
 _BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
-"""The share of the time for the best peak, and the seconds for a search with pins and for ejection."""
+"""The share of the time for the best peak, and the maximum seconds for a search with pins and for ejection."""
 _TURNS_PER_S = 100
-"""The turns of ejection per second of the limit, if work is counted."""
+"""The ejection turns allowed per second of the time limit, if work is counted."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
-"""The number of neighbourhoods searched in a large instance, and the buffers in each besides moved ones."""
+"""The number of neighbourhoods searched in a large instance, and the buffers in each in addition to moved ones."""
 
 
 def replan(
@@ -52,15 +52,16 @@ def replan(
     options: SolveOptions | None = None,
     control: Control = Control(),
 ) -> Plan:
-    """Plan a problem with as many buffers as possible where an old plan has them; the plan's `kept` has the numbers.
+    """Plan a problem so that as many buffers as possible stay where an old plan places them; `kept` counts them.
 
-    The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
-    as "2%". `least` minimizes the number of moved buffers or their bytes. A buffer that the old plan lacks gets its
-    `hint`, if no old buffer moves for that; without an old plan, hints are the old places. The old plan may be for
-    another problem: buffers whose old places are no longer legal move. The time limit is by default that of the
-    `options`, which are for the search for the best peak: a solver, an accepted quality, a seed. If the quality is
-    `fit`, pools may be filled to their ends. If the options are deterministic, the search for few moves counts its work
-    as well. Raises OptionError.
+    The peak of each pool is at most (1 + eps) times its peak in the best plan found; eps is a number or a percentage
+    such as "2%". `least` says whether to minimise the number of moved buffers or their bytes. The old plan may be of
+    another
+    problem: buffers whose old places are no longer legal move. A buffer without an old place gets its `hint`, if no
+    other buffer must move for that; without an old plan, the hints are the old places. The `options` (a solver, an
+    accepted quality, a seed) apply to the search for the best peak; the time limit is theirs by default. With the
+    quality `fit`, pools may be filled to their ends. With deterministic options, the search for few moves also counts
+    its work. Raises OptionError.
     """
     chosen = options or SolveOptions()
     if time_limit_s is not None:
@@ -81,7 +82,8 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
-    # The best peak gets three tenths of the time: a worse peak only makes it easier to keep buffers.
+    # The best peak gets three tenths of the time: a worse peak only raises the limit, which keeps more buffers in
+    # place.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
@@ -98,10 +100,10 @@ def replan(
 
 @dataclass(eq=False)
 class _Replan:
-    """A running re-plan: the best placements so far, their weight of moves, and a lower bound on that weight.
+    """A running re-plan: the best placements so far, the weight of their moves, and a lower bound on that weight.
 
-    `wished` has the old places and, for new buffers, the hints. Among plans of equal weight, a plan that meets more of
-    them is better.
+    `wished` has the old places and, for new buffers, the hints. Of plans with equal weight, the plan that meets more
+    wishes is better.
     """
 
     problem: Problem
@@ -135,15 +137,15 @@ class _Replan:
 
     @property
     def is_done(self) -> bool:
-        """True if the weight is proved to be the least, or the re-plan is over."""
+        """True if the weight of moves is proved to be minimal, or the re-plan is over."""
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return the deadline of a stage with a limit in seconds; only the overall deadline if work is counted."""
+        """Return the deadline of a stage limited to some seconds; if work is counted, only the overall deadline."""
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
-        """Run the stages in order, and return the best plan."""
+        """Run the stages of the re-plan in order, and return the best plan found."""
         stays, cover = self.old.keepable_places(self.least)
         self.bound = self._forced_weight + cover.bound
         if self.wished is not self.old and self._missed_wishes(self.best) and not self.is_over:
@@ -152,7 +154,7 @@ class _Replan:
             )
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
-        # Ejection does not support some constraint kinds: plan with pins again, without those near changed buffers.
+        # Ejection ignores some kinds of constraints; then plan again, without pins for buffers alive with moved ones.
         if not self.is_done and not self._improve_by_ejection(stays) and not self.has_pins:
             self._plan_with_pins(stays & ~self.old.concurrent_with_moved(stays), self.old)
         if not self.is_done:
@@ -163,7 +165,7 @@ class _Replan:
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Keep the placements if they are valid and have less weight, or equal weight and fewer missed wishes."""
+        """Keep valid placements if they weigh less, or as much with fewer missed wishes."""
         weight = self._move_weight(placements)
         is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
@@ -173,7 +175,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Search for any plan with the given places pinned, and offer its placements."""
+        """Search for any plan in which the given places are pinned, and offer its placements as the best."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
@@ -183,19 +185,19 @@ class _Replan:
 
     @cached_property
     def _forced_weight(self) -> int:
-        """The total weight of the buffers whose old places are illegal."""
+        """The total weight of the buffers whose old places are illegal, which must move."""
         return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
     def _legal_offsets(self) -> I64:
-        """The old offsets in bytes that are legal by themselves; ABSENT for other buffers."""
+        """The old offsets in bytes that are legal on their own; ABSENT for every other buffer."""
         legal = self.old.offset.copy()
         legal[list(self.old.must_move)] = ABSENT
         return column(legal)
 
     @cached_property
     def _instance(self) -> Instance:
-        """The subproblem as an instance whose unit divides the legal old offsets and the best offsets."""
+        """The limited problem as an instance; its unit divides the legal old offsets and the best offsets."""
         return compile_problem(
             self.question,
             column(np.concatenate((self._legal_offsets[self._legal_offsets != ABSENT], self.best.offset))),
@@ -203,13 +205,13 @@ class _Replan:
 
     @cached_property
     def _homes(self) -> Places:
-        """The legal old places of the instance's buffers, in units; ABSENT if there is none."""
+        """The legal old places of the instance's buffers, in units; ABSENT for a buffer without a place."""
         here = self._legal_offsets[self._instance.source]
         offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
     def _instance_places(self, placements: PlacementTable) -> Places:
-        """Return placements, in the problem's order, as pools and offsets of the instance, in units."""
+        """Convert placements, in the order of the problem, to pools and offsets of the instance, in units."""
         source, unit = self._instance.source, self._instance.unit
         names = [pool.name for pool in self.question.pools]
         pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
@@ -219,7 +221,7 @@ class _Replan:
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _improve_by_ejection(self, stays: Bool) -> bool:
-        """Improve the placements by ejection; return False if the constraints do not allow it."""
+        """Improve the placements by ejection; return False if the constraints are of kinds that ejection ignores."""
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
             return False
@@ -231,7 +233,7 @@ class _Replan:
         with polling_flag(lambda: self.is_done or end.remaining_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
-            # A search with pins has already given a placement that starts from the old one.
+            # After a search with pins, the best placements already start from the old plan.
             first = None if self.has_pins else ejector.first_placement(stays[instance.source], turns)
             first = first or self._instance_places(self.best)
             self._offer_places(first, "ejection")
@@ -246,7 +248,7 @@ class _Replan:
             return
         try:
             import_module("ortools.sat.python.cp_model")
-        except ImportError as error:  # highspy was imported before, and has loaded another version of HiGHS
+        except ImportError as error:  # highspy has already loaded another version of HiGHS
             self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
             return
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.remaining_s
@@ -259,6 +261,7 @@ class _Replan:
             self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
+        """Minimise moves with CP-SAT among the `free` buffers (None: all), and raise the bound if all are free."""
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
@@ -267,22 +270,22 @@ class _Replan:
             fewest = minimise_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if fewest.places is not None:
             self._offer_places(fewest.places, "cp-sat")
-        # The bound from a neighbourhood is only valid for its free buffers, not for the instance.
+        # The bound of a neighbourhood is valid only for its free buffers, so it cannot bound the whole instance.
         if free is None:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return the positions in the instance of the moved buffers and of buffers alive near the `k`-th of them."""
+        """Return the instance positions of all moved buffers, and of the buffers alive near the `k`-th moved one."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
-        # Moved buffers come first, whenever they are alive; then the buffers nearest in time.
+        # Sort all moved buffers first, whenever they are alive, and then the buffers nearest in time.
         near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
         return column(near[: len(away) + _AROUND])
 
     def _final_plan(self) -> Plan:
-        """Return the plan with the best placements, and the bound and proof of the search for the best peak."""
+        """Return the plan with the best placements; its bound and proof come from the search for the best peak."""
         cost = None
         if self.problem.objective == "cost":
             exact = compile_problem(self.problem, self.best.offset)
@@ -311,13 +314,13 @@ class _Replan:
 
     @property
     def _has_best_ends(self) -> bool:
-        """True if the pool ends come from an optimal plan, or all from the sizes of the pools."""
+        """True if the pool ends follow from an optimal plan, or are the sizes of the pools."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the search ended; with counted work, an early end of the search for the best peak is reported."""
+        """Return why the search ended; if work is counted, an early end of the search for the best peak counts."""
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early

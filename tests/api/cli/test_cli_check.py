@@ -91,7 +91,7 @@ def test_a_missing_baseline_is_an_error_unless_this_command_writes_it(
 ) -> None:
     gone, saved = str(tmp_path / "gone.json"), str(tmp_path / "memory.json")
     assert main(["check", file, "--baseline", gone]) == 2
-    assert f"`memplan check {file} --save-baseline {gone}` makes it" in capfd.readouterr().err
+    assert f"make it with `memplan check {file} --save-baseline {gone}`" in capfd.readouterr().err
     assert main(["check", file, "--baseline", gone, "--save-baseline", saved]) == 2
     assert not Path(saved).exists()
 
@@ -148,5 +148,5 @@ def test_check_refuses_an_invalid_plan_as_wrong_input(file: str, tmp_path: Path,
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,32\nc,96\n")
     assert main(["check", file, "--plan", str(plan)]) == 2
-    assert capfd.readouterr().err.startswith("memplan: error: plan: must be valid: overlap: ")
+    assert capfd.readouterr().err.startswith("memplan: error: plan: must be valid, got overlap: ")
     assert main(["check", "-", "--plan", "-"]) == 2

@@ -49,7 +49,7 @@ def test_a_baseline_without_a_problem_gets_it_from_the_flag_baseline_problem(fil
     assert (told["pools"], told["difference"]["growth"], told["difference"]["stayed"]) == ([], None, 3)
     page = ["-o", str(files / "page.html")]
     assert main([*alone, *page]) == 2
-    assert "page: needs the problem of" in capfd.readouterr().err
+    assert "page: must have the problem of" in capfd.readouterr().err
     assert main([*alone, "--budget", "8"]) == 2
     assert "problem: is required for budgets" in capfd.readouterr().err
     its = ["--plan", plan, "--baseline", plan, "--baseline-problem", str(files / "old.csv")]

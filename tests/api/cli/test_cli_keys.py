@@ -70,8 +70,8 @@ def test_a_key_has_the_requested_scopes(capfd: Captured) -> None:
     ("arguments", "sentence"),
     [
         (["add", "two words"], 'name: must be at most 64 letters, digits and . _ @ -, got "two words"'),
-        (["add", "taken"], 'name: must be one that no other key has or had, got "taken"'),
-        (["revoke", "nobody"], 'name: must be that of a key that holds, got "nobody"'),
+        (["add", "taken"], 'name: must not be in use by a key, revoked or not, got "taken"'),
+        (["revoke", "nobody"], 'name: must be the name of an active key, got "nobody"'),
     ],
 )
 def test_a_malformed_name_of_a_key_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
@@ -96,7 +96,7 @@ def test_a_store_that_cannot_be_opened_is_reported(
     (tmp_path / "file").touch()
     monkeypatch.setenv("MEMPLAN_DATA_FOLDER", str(tmp_path / "file" / "below"))
     assert main(["keys", "list"]) == 2
-    assert capfd.readouterr().err.startswith(f"memplan: error: data_folder: cannot make {tmp_path}/file/below: ")
+    assert capfd.readouterr().err.startswith(f"memplan: error: data_folder: cannot create {tmp_path}/file/below: ")
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_required_keys_and_without_keys_exclude_each_other(settings: dict[str, b
     (name,) = settings
     with bind_socket("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
         decide_keys(Settings.model_validate(settings), listener, without_keys=True)
-    assert str(caught.value) == f"without-keys: must not be said where MEMPLAN_{name.upper()} is set"
+    assert str(caught.value) == f"without-keys: must not be given where MEMPLAN_{name.upper()} is set"
 
 
 def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Captured) -> None:
     assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
     assert capfd.readouterr().err.splitlines()[-1] == (
-        "memplan: error: keys: there must be one where others can come in: "
+        "memplan: error: keys: must not be empty if other machines can connect: "
         "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
     )
 

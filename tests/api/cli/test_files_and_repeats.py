@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert main(line.split()) == 2
-    assert "must be another file than" in capfd.readouterr().err
+    assert "must not be a file that the command reads" in capfd.readouterr().err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

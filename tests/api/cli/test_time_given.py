@@ -87,7 +87,7 @@ def test_the_answer_is_written_even_if_its_extra_files_exceed_the_time_limit(tmp
         return end(call, answer)
 
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
-    assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"
+    assert str(ran.exception) == "time-limit: must be enough for the extra files, got 0.01"
     assert json.loads(answer.read_text()) == {"count": 0}
 
 

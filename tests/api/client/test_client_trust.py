@@ -96,7 +96,7 @@ def test_a_slowly_arriving_answer_is_abandoned_at_its_deadline(monkeypatch: pyte
     began = time.monotonic()
     with (
         answering(*[b" "] * 1000, pause_s=0.1) as client,
-        pytest.raises(AwayError, match="no whole answer came within"),
+        pytest.raises(AwayError, match="no complete answer arrived within"),
     ):
         client.plan(TWO, Options(time_limit_s=0.5))
     assert time.monotonic() - began < GRACE_S + 10
@@ -118,7 +118,7 @@ def test_compressed_and_oversized_answers_are_refused(monkeypatch: pytest.Monkey
     [
         (plan_of(status="optimal", lower_bound=10_000), "and 64 are enough"),
         (plan_of(status="infeasible", peak=None, placements=[]), "one of 64 bytes fits"),
-        (plan_of(peak=64), "plan: is not one of this problem"),
+        (plan_of(peak=64), "plan: is not valid for this problem"),
     ],
 )
 def test_a_refutable_claim_of_a_service_is_refused(answer: bytes, sentence: str) -> None:

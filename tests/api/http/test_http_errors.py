@@ -18,7 +18,7 @@ from tests.support.server import RunningServer
 
 BUFFER = {"id": "a", "size": 8, "start": 0, "end": 1}
 PROBLEM = {"buffers": [BUFFER]}
-MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
+MORE = " (the server's MEMPLAN_MAX_BODY_BYTES sets this limit)"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_options_may_be_next_to_the_problem_in_the_object_options_or_in_the_quer
         ("plan", b" " * 1_000_001, {}, 413, f"body: must be at most 1000000 bytes, got 1000001{MORE}"),
         ("plan", b"[" * 100_000, {}, 400, "body: must be JSON: recursion limit exceeded at line 1 column 202, in "),
         ("verify", b"[" * 100_000, {}, 400, "body: must be JSON: recursion limit exceeded at line 1 column 202, in "),
-        ("plan", b"\x1c\0\0\0TFL3\xf0", {}, 400, "body: must be JSON, and looks like a file of tflite: send it with "),
+        ("plan", b"\x1c\0\0\0TFL3\xf0", {}, 400, "body: must be JSON, but looks like a file of tflite: send it with "),
         ("plan", b"{}", {"content-encoding": "gzip"}, 415, 'content-encoding: must be identity, got "gzip"'),
     ],
 )

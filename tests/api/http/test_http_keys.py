@@ -76,7 +76,7 @@ def test_a_key_allows_only_the_calls_of_its_scopes(guarded_server: RunningServer
     assert guarded_server.client.post("/v1/plan", headers=planner, json=PROBLEM_EXAMPLE).status_code == 200
     assert guarded_server.client.get("/v1/solvers", headers=reader).status_code == 200
     assert_refused(answer := guarded_server.client.post("/v1/plan", headers=reader, json=PROBLEM_EXAMPLE), 403)
-    assert answer.json()["detail"] == "key reader: must have the scope plan for this"
+    assert answer.json()["detail"] == "key reader: must have the scope plan for this call"
     assert_refused(guarded_server.client.get("/v1/solvers", headers=planner), 403)
 
 
@@ -92,7 +92,7 @@ def test_a_revoked_key_is_refused_like_an_unknown_key(guarded_server: RunningSer
     assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 401)
     assert (
         answer.json()["detail"]
-        == "authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"
+        == "authorization: must be a known key that is not revoked: `memplan keys add NAME` makes one"
     )
 
 
@@ -101,7 +101,7 @@ def test_requests_above_the_rate_are_refused_with_a_time_to_retry(guarded_server
     assert guarded_server.client.get("/v1/solvers", headers=shown).status_code == 200
     assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 429)
     assert 50 <= int(answer.headers["retry-after"]) <= 60
-    assert answer.json()["detail"] == "key eager: may ask 1 times a minute"
+    assert answer.json()["detail"] == "key eager: must send at most 1 requests a minute"
 
 
 def test_a_missing_key_is_refused_before_a_large_body_is_read(guarded_server: RunningServer) -> None:

@@ -155,7 +155,7 @@ def test_operations_that_expand_to_too_many_buffers_are_refused_before_expansion
         functions[f"f{k}"] = {"body": [{"call": f"f{k - 1}"}, {"call": f"f{k - 1}"}]}
     answer = server.client.post("/v1/plan", json={"functions": functions, "entry": "f20"})
     assert answer.status_code == 422
-    assert "functions: must be at most 200000 statements and buffers" in answer.text
+    assert "functions: must have at most 200000 statements and buffers" in answer.text
 
 
 def test_a_job_returns_its_request_body_and_its_answer_as_text(server: RunningServer) -> None:

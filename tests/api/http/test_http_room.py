@@ -55,7 +55,7 @@ def test_a_dropped_request_answers_404_and_its_job_remains(separate_server: Runn
     for part in ("request", "problem"):
         answer = separate_server.client.get(f"{url}/{part}", headers=mine)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
-        sentence = "request: is not kept any more, as others needed its room; the job's answer is"
+        sentence = "request: is no longer kept, to make room for newer ones; the job's answer is"
         assert answer.json()["detail"] == sentence
     assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 

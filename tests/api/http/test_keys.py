@@ -107,7 +107,7 @@ def test_an_unknown_id_and_a_wrong_secret_get_the_same_error() -> None:
         with pytest.raises(NoKeyError) as caught:
             lobby.comes(f"Bearer {wrong}")
         said.add(str(caught.value))
-    assert said == {"authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"}
+    assert said == {"authorization: must be a known key that is not revoked: `memplan keys add NAME` makes one"}
 
 
 def test_an_unknown_id_is_looked_up_at_most_once_in_two_seconds() -> None:
@@ -143,7 +143,7 @@ def test_a_key_above_its_rate_is_refused_with_a_time_to_retry() -> None:
     shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
     lobby.comes(shown)
     lobby.comes(shown)
-    with pytest.raises(FullError, match="key 0: may ask 2 times a minute") as caught:
+    with pytest.raises(FullError, match="key 0: must send at most 2 requests a minute") as caught:
         lobby.comes(shown)
     assert caught.value.headers == {"Retry-After": "30"}
     lobby.clock.now_s += 30
@@ -238,7 +238,7 @@ def test_a_page_of_another_origin_cannot_post_to_a_server_without_keys(
 ) -> None:
     answer = server.client.post(path, content=json.dumps(PROBLEM_EXAMPLE), headers=said)
     assert answer.status_code == 403, answer.text
-    assert "must be that of this server's own pages where no key is asked for" in answer.json()["detail"]
+    assert "must be that of this server's own pages where no key is required" in answer.json()["detail"]
     assert server.client.get("/v1/jobs").json()["jobs"] == []
 
 

@@ -45,9 +45,9 @@ def test_the_memory_of_a_parsed_body_is_estimated_part_by_part() -> None:
         grown.add(part, 10**6)
     assert grown.n_openings == 4
     assert 700 < grown.n_bytes < 900
-    with pytest.raises(TooLargeError, match="body: must be read with 1000 bytes of memory, and needs more"):
+    with pytest.raises(TooLargeError, match="body: must be parsed within 1000 bytes of memory, got more"):
         grown.add(b"[],[],[]", 1000)
-    with pytest.raises(TooLargeError, match=f"body: objects and lists must be at most {MOST_BUFFERS}, got more"):
+    with pytest.raises(TooLargeError, match=f"body: must have at most {MOST_BUFFERS} objects and lists, got more"):
         JsonGrowth().add(b"{}," * (MOST_BUFFERS + 1), 2**62)
 
 
@@ -68,7 +68,7 @@ def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(
     finally:
         server.service.bodies.most_grown = most
     assert {each.status_code for each in (answer, lines, job)} == {413}
-    assert answer.json()["detail"] == "body: must be read with 100000 bytes of memory, and needs more"
+    assert answer.json()["detail"] == "body: must be parsed within 100000 bytes of memory, got more"
     assert server.service.bodies.held == 0
 
 
@@ -80,7 +80,7 @@ def test_a_body_parsed_in_this_process_counts_with_its_parsed_memory(server: Run
     finally:
         bodies.most = most
     assert answer.status_code == 429
-    assert answer.json()["detail"].startswith("memplan: requests of ")
+    assert answer.json()["detail"].startswith("memplan: unanswered requests already hold ")
     assert bodies.held == 0
 
 

@@ -30,7 +30,7 @@ def test_held_bodies_are_limited_in_total_and_to_half_for_one_key() -> None:
     whole = HeldBytes(1000)
     mine, other, third = (HeldShare(whole, name) for name in ("mine", "other", None))
     mine.take(500)
-    with pytest.raises(FullError, match="memplan: requests of 500 bytes are in work already"):
+    with pytest.raises(FullError, match="memplan: unanswered requests already hold 500 bytes"):
         HeldShare(whole, "mine").take(1)
     other.take(400)
     third.take(100)
@@ -53,7 +53,7 @@ def test_streams_are_counted_while_they_are_open() -> None:
 def test_one_key_can_open_at_most_half_of_all_streams() -> None:
     streams = Streams(4)
     with streams.open("a"), streams.open("a"), streams.open("b"):
-        with pytest.raises(FullError, match="memplan: this key has 2 streams open, half of all"), streams.open("a"):
+        with pytest.raises(FullError, match="memplan: this key has 2 open streams, its maximum"), streams.open("a"):
             pass
         with streams.open("b"):
             assert streams.count == 4
@@ -93,7 +93,7 @@ def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPat
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
         answer = read_all(slow)
         assert answer.startswith(b"HTTP/1.1 408 ")
-        assert b'"detail": "body: must come within 0.2 s"' in answer
+        assert b'"detail": "body: must arrive within 0.2 s"' in answer
         assert server.service.bodies.held == 0
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
@@ -139,7 +139,7 @@ def test_bodies_beyond_the_limit_are_refused_and_others_continue() -> None:
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
         answer = server.client.post("/v1/plan", content=b" " * 20_000)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["detail"].startswith("memplan: requests of 9")
+        assert answer.json()["detail"].startswith("memplan: unanswered requests already hold 9")
         large.close()
         while server.service.bodies.held:
             assert server.client.get("/healthz").status_code == 200

@@ -272,7 +272,7 @@ def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait() -> N
         assert submit_until_refused(store, MEGABYTE, cancels=True) == 30  # many more than have room at a time
         assert 10 <= submit_until_refused(store, MEGABYTE) < 30
         assert stored_totals(store) == row_totals(store)
-        with pytest.raises(FullDiskError, match="database: its disk must have room for 4194304 bytes of jobs, and has"):
+        with pytest.raises(FullDiskError, match="database: its disk must have room for 4194304 bytes of jobs, got"):
             store.check()
 
 

@@ -193,7 +193,7 @@ def test_a_database_of_a_later_version_is_refused_with_its_number(change: str, u
         connection.execute(text(change))
         before = rows_of(connection)
     with pytest.raises(
-        StoreError, match=f"^database: has the tables of a later memplan, revision 99, and this .* {schema.REVISION}: "
+        StoreError, match=f"^database: has the tables of a later memplan, revision 99, but this .* {schema.REVISION}: "
     ):
         Store.open(url, tmp_path)
     with connect(url) as connection:
@@ -212,7 +212,7 @@ def test_tables_of_other_programs_are_refused(tables: str, url: str, tmp_path: P
     with connect(url) as connection:
         connection.execute(text(tables))
     with pytest.raises(
-        StoreError, match=r"^database: has tables of others: name one that is empty, or that memplan made$"
+        StoreError, match=r"^database: must be empty or made by memplan, got tables of another program$"
     ):
         Store.open(url, tmp_path)
 

@@ -43,7 +43,7 @@ def test_an_unknown_job_reads_as_none(store: Store) -> None:
 
 def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
     first = add(store, idempotency_key="k", request_digest="one")
-    with pytest.raises(RepeatedKeyError, match=f"must be new for a new request, this one made job {first}"):
+    with pytest.raises(RepeatedKeyError, match=f"must be new for a new request, but it was used for job {first}"):
         add(store, idempotency_key="k", request_digest="another")
 
 

@@ -54,7 +54,7 @@ def test_the_data_folder_is_created_readable_only_by_its_user(tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OptionError, match=r"^data_folder: cannot make .*file/data: Not a directory"):
+    with pytest.raises(OptionError, match=r"^data_folder: cannot create .*file/data: Not a directory"):
         Store.open(None, tmp_path / "file" / "data")
 
 
@@ -117,7 +117,7 @@ def test_the_entries_written_longest_ago_are_deleted_first(
 def test_keys_are_kept_and_revoked(store: Store) -> None:
     key = Key("id", "farm", digest("secret"), frozenset({"plan", "read"}), created_at=1.0, max_jobs=10)
     store.keys.add(key)
-    with pytest.raises(OptionError, match="name: must be one that no other key has or had"):
+    with pytest.raises(OptionError, match="name: must not be in use by a key, revoked or not"):
         store.keys.add(replace(key, id="another", hash=digest("another")))
     assert store.keys.find("id") == key
     assert store.keys.find("nobody") is None
@@ -143,7 +143,7 @@ def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     store.check()
     assert not store.lacks_room
     monkeypatch.setattr(database_module, "LEAST_ROOM", 2**62)
-    with pytest.raises(FullDiskError, match="its disk must have room for 4611686018427387904 bytes of jobs, and has"):
+    with pytest.raises(FullDiskError, match="its disk must have room for 4611686018427387904 bytes of jobs, got"):
         store.check()
     lacks_room = [store.lacks_room]
     monkeypatch.undo()

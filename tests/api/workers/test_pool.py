@@ -57,7 +57,7 @@ def test_a_task_is_limited_by_its_deadline_or_by_its_own_limit_from_its_start(po
         (works.raise_option_error, (), OptionError, "size: must be small"),
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
         (works.raise_fault, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
-        (works.exhaust_memory, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
+        (works.exhaust_memory, (), TooMuchMemoryError, "memplan: must be answered within the memory of one worker"),
         (works.read_in_fork, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
         (works.read_in_fork, ("is asked wrongly",), OptionError, "^base_address: must be given$"),
         (works.read_in_fork, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
@@ -109,7 +109,7 @@ def test_lines_that_a_child_logs_carry_the_ids_of_its_task(pool: ChildPool) -> N
 def test_a_task_that_ignores_its_time_limit_ends_with_its_child_and_the_next_one_gets_another(pool: ChildPool) -> None:
     assert pool.run(task(works.read_in_fork, "reads")).content == b"read"
     began = time.monotonic()
-    with pytest.raises(NotInTimeError, match="order: no answer came within its time limit"):
+    with pytest.raises(NotInTimeError, match="order: no answer arrived within its time limit"):
         pool.run(task(works.run_forever, within_s=0.3))
     assert 0.5 <= time.monotonic() - began < 5 + GRACE_S
     assert pool.run(Task(works.noted_for_ever, (), "order", NEVER, limit_s=3.0)) == "noted"

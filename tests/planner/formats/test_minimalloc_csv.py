@@ -145,7 +145,7 @@ def test_a_rule_of_a_buffer_that_csv_cannot_express_is_refused(row: dict[str, ob
 
 def test_csv_refuses_ids_that_differ_only_in_their_type() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
-    with pytest.raises(FormatError, match="a table cannot tell the ids 1 and '1' apart"):
+    with pytest.raises(FormatError, match="must have ids that differ as text, got 1 and '1'"):
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
 
 

@@ -42,7 +42,7 @@ def test_buffer_objects_may_have_closed_lifetimes() -> None:
     buffers = [Buffer(id="a", size=64, start=0, end=3), Buffer(id="b", size=8, lifetimes=((1, 2), (4, 6)))]
     problem = Problem(interval="closed", buffers=buffers)
     assert [row.intervals for row in problem.buffers] == [((0, 4),), ((1, 3), (4, 7))]
-    with pytest.raises(ProblemError, match=r"^interval: must be half-open where the buffers are no rows, got 'closed'"):
+    with pytest.raises(ProblemError, match=r"^interval: must be half-open unless the buffers are rows, got 'closed'"):
         Problem(interval="closed", buffers=problem.buffers)
 
 
@@ -90,5 +90,5 @@ def test_the_interval_comes_from_the_file_then_the_caller_then_the_column_name(
 
 
 def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:
-    with pytest.raises(InputError, match="interval: must be half-open where the buffers are no rows"):
+    with pytest.raises(InputError, match="interval: must be half-open unless the buffers are rows"):
         Problem(buffers=HALF_OPEN.buffers, interval="closed")

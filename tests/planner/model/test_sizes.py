@@ -151,7 +151,7 @@ def test_expanded_calls_are_counted_as_the_lifetime_analysis_counts_them() -> No
     functions = twice | {"f60": {"body": [{"op": "a"}]}, "main": {"body": [{"call": "f0"}]}}
     found = wrong_with("liveness", {"operations": {"functions": functions}})
     assert isinstance(found, OperationsError)
-    assert "must be at most 200000 statements and buffers" in found.sentences[0]
+    assert "must have at most 200000 statements and buffers" in found.sentences[0]
 
 
 @pytest.mark.parametrize(

@@ -37,4 +37,4 @@ def test_certify_refuses_an_invalid_plan() -> None:
     with pytest.raises(PlanError, match="plan: "):
         certify(PROBLEM, wrong)
     answer = certify(PROBLEM).model_copy(update={"plan": wrong})
-    assert (QUESTION.refutes({"problem": PROBLEM}, answer) or "").startswith("plan: is not one of this problem")
+    assert (QUESTION.refutes({"problem": PROBLEM}, answer) or "").startswith("plan: is not valid for this problem")

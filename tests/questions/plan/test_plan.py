@@ -35,8 +35,8 @@ def test_solve_equals_plan_with_options_by_name(problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are an option of their own, as heaps=128"),
-        ({"plans": "5@2"}, "plans: must be a number, beside the option distance: plans 5, distance 2"),
+        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are a separate option, as heaps=128"),
+        ({"plans": "5@2"}, "plans: must be a number, with distance as a separate option: plans 5, distance 2"),
     ],
 )
 def test_former_values_of_options_are_refused_with_the_option_that_replaces_them(options: Any, sentence: str) -> None:
@@ -66,7 +66,7 @@ def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
 
 
 def test_only_a_local_caller_may_name_their_own_solver() -> None:
-    with pytest.raises(OptionError, match="solver: must not be a planner of your own on a service"):
+    with pytest.raises(OptionError, match="solver: must be a solver of memplan on a service"):
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 
 

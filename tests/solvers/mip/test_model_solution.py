@@ -92,7 +92,7 @@ def test_the_verify_command_accepts_solution_files_of_any_name(
     assert main(["verify", str(problem), "--solution", str(wrong)]) == 3
     assert "share bytes" in capfd.readouterr().out
     assert main(["verify", str(problem), str(right), "--solution", str(wrong)]) == 2
-    assert "solution: must not be given beside a plan" in capfd.readouterr().err
+    assert "solution: must not be given with a plan" in capfd.readouterr().err
 
 
 SOLVED = """

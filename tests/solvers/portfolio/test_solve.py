@@ -175,7 +175,7 @@ def test_deterministic_solves_repeat_the_same_json(solver: str) -> None:
 def test_solve_refuses_to_return_an_overlapping_assignment(problem: Problem, liars: None) -> None:
     with pytest.raises(InvalidPlanError, match=r"a plan of overlaps did not pass the verifier: .* share bytes"):
         solve(problem, solver="overlaps")
-    with pytest.raises(InvalidPlanError, match=r"plan: is not one of this problem: .* share bytes"):
+    with pytest.raises(InvalidPlanError, match=r"plan: is not valid for this problem: .* share bytes"):
         memplan.plan(problem, solver="overlaps")
 
 

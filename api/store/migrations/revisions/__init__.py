@@ -1,1 +1,1 @@
-"""The changes of the tables, one module for each revision, numbered from 1."""
+"""The changes of the tables: one module per revision, numbered from 1."""

@@ -4,4 +4,4 @@ revision, down_revision = "1", None
 
 
 def upgrade() -> None:
-    """Do nothing, since a database without tables gets the latest tables at once."""
+    """Do nothing, because a database without tables gets the newest tables directly."""

@@ -1,4 +1,4 @@
-"""Revision 2: counters of a job's restarts, after the end of its worker and after a missing answer."""
+"""Revision 2: count a job's restarts after the death of its worker, and after a missing answer."""
 
 from alembic import op
 from sqlalchemy import Column, Integer
@@ -7,6 +7,6 @@ revision, down_revision = "2", "1"
 
 
 def upgrade() -> None:
-    """Add both counters, starting at 0."""
+    """Add both counters with the value 0."""
     for name in ("lapses", "failures"):
         op.add_column("jobs", Column(name, Integer, nullable=False, server_default="0"))

@@ -1,4 +1,4 @@
-"""Revision 3: an index of waiting jobs by key, to find jobs of other keys when one key fills the queue."""
+"""Revision 3: an index of waiting jobs by key, which finds other keys' jobs when one key fills the queue."""
 
 from alembic import op
 
@@ -6,5 +6,5 @@ revision, down_revision = "3", "2"
 
 
 def upgrade() -> None:
-    """Create the index."""
+    """Create the index of jobs by state, key and priority."""
     op.create_index("jobs_in_turn_of_key", "jobs", ["state", "key_id", "priority", "id"])

@@ -1,4 +1,4 @@
-"""Revision 4: the bytes that jobs keep, their totals, and the workers that are alive."""
+"""Revision 4: the stored bytes of each job, totals, and the time at which each worker was last alive."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Double, Integer, Text
@@ -7,7 +7,7 @@ revision, down_revision = "4", "3"
 
 
 def upgrade() -> None:
-    """Add the columns and tables; existing jobs count as 0 bytes."""
+    """Add the columns and tables; the bytes of existing jobs count as 0."""
     op.add_column("jobs", Column("bytes", Integer, nullable=False, server_default="0"))
     op.create_index("jobs_by_bytes", "jobs", ["key_id", "bytes"])
     op.add_column("keys", Column("max_kept_bytes", BigInteger))

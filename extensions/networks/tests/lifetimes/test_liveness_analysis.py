@@ -155,7 +155,7 @@ def test_two_buffers_with_the_same_expanded_name_are_refused() -> None:
 def test_programs_that_expand_to_too_many_statements_are_refused() -> None:
     doubling = {f"f{k}": function(call(f"f{k + 1}"), call(f"f{k + 1}")) for k in range(60)} | {"f60": function(op())}
     with pytest.raises(
-        OperationsError, match=r"^functions: must be at most 1000000 statements and buffers, once every"
+        OperationsError, match=r"^functions: must have at most 1000000 statements and buffers after all calls"
     ):
         analyse(program(function(call("f0")), **doubling))
     chain = {f"f{k}": function(call(f"f{k + 1}"), op("-> t"), t=1) for k in range(300)} | {"f300": function(op())}

@@ -215,13 +215,13 @@ def test_names_cannot_end_a_comment_in_c() -> None:
 @pytest.mark.parametrize(
     ("target", "row", "pool", "sentence"),
     [
-        ("c", {"alignment": 48}, {}, "must be a power of two for C where there is no base_address, got 48"),
-        ("malloc-c", {"alignment": 48}, {}, "got 48 together, and base_address 0"),
+        ("c", {"alignment": 48}, {}, "must be a power of two for C without a base_address, got 48"),
+        ("malloc-c", {"alignment": 48}, {}, "got alignment 48 and base_address 0"),
         (
             "malloc-c",
             {"alignment": 32, "offset": 16},
             {"base_address": 16},
-            "powers of two and divide base_address, got 32 together, and base_address 16",
+            "powers of two that divide base_address, got alignment 32 and base_address 16",
         ),
     ],
 )
@@ -274,7 +274,7 @@ def test_export_refuses_pools_whose_addresses_overlap(target: str) -> None:
     # A pool that is written with all its fields has the base address 0 where none was given: it is read.
     pools = [Pool(name="sram-1").model_dump(), {"name": "int", "base_address": 64}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
-    with pytest.raises(FormatError, match=r'pool "int": base_address must not lie below 0x.*, where "sram-1" ends'):
+    with pytest.raises(FormatError, match=r'pool "int": base_address must be at least 0x.*, where "sram-1" ends'):
         export(target, layout, "plan")
 
 

@@ -185,7 +185,7 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
 
 def test_repairs_of_too_many_buffers_are_refused() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
-    with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
+    with pytest.raises(OptionError, match="repairs: must be requested for at most 10000 buffers, got 10001"):
         repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
 
 

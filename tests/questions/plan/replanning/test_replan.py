@@ -231,7 +231,7 @@ def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
 
 @pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
 def test_a_malformed_eps_is_refused(eps: str | float) -> None:
-    with pytest.raises(OptionError, match="eps: must be a part of the peak"):
+    with pytest.raises(OptionError, match="eps: must be a share of the peak"):
         replan(problem_of(FEW), OLD, eps=eps)
 
 
