@@ -137,7 +137,7 @@ def checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return the pool bounds that the recomputed live bytes prove, by pool name; "" stands for the total."""
+    """Return the pool bounds that the recomputed live bytes prove, by pool name; "" is the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
         return {}  # The live bytes do not bound every plan here.
     least, in_all = live_bounds(problem, plan)

@@ -1,7 +1,7 @@
 """The tables of the lemma search, which proves that buffers do not fit into given capacities; see lemma_proof.hpp.
 
 A state limits where each of n buffers may be in p pools: entry i * p + q is the least offset of buffer i in pool q,
-FAR if the pool is excluded, and GONE once the buffer is placed. It stands for the claim that the remaining buffers
+FAR if the pool is excluded, and GONE once the buffer is placed. It claims that the remaining buffers
 cannot be placed within these limits. A lemma is a proved claim about some of the buffers. It also refutes every state
 whose limits for these buffers are at least as tight.
 """

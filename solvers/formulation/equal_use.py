@@ -265,7 +265,7 @@ class EqualPools:
     def _remove_time(self, witness: Named) -> Named:
         """Return a witness that has no time.
 
-        If it has buffers of sets with the same offset, weaken it to what it proves.
+        If it has buffers of sets with the same offset, weaken its claim.
         """
         if not self.members.keys() & set(witness.buffers):
             return witness

@@ -1,4 +1,4 @@
-"""The pairs of buffers that must not share bytes, and those that may while both are alive: views and partners.
+"""The pairs of buffers that must not share bytes, and the pairs that may while both live: views and partners.
 
 Views are members of the same rigid group. Partners are pairs that may share an offset.
 """

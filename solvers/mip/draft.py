@@ -187,7 +187,7 @@ class IntegerProgram:
     """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x.
 
     x is between `lower` and `upper`, and integer where `is_whole`. Row `k` requires row_lower[k] <= sum of value *
-    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. An offset of 1 stands for `scale` units, a cost of
+    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. An offset of 1 is `scale` units, a cost of
     1 for `cost_scale` steps, and an objective of 1 for `value_of_one` units or steps.
     """
 

@@ -18,7 +18,7 @@ from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:
-    """The connection to the parent process. This process ends with the parent; output of libraries goes to stderr.
+    """The connection to the parent process. This process ends with the parent; output of libraries is sent to stderr.
 
     `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
     process, which cannot gain privileges. A process that `is_kept` has no first task: it waits for each task by

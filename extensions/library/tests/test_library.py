@@ -66,7 +66,7 @@ def single_entry(library: ProblemLibrary, name: str) -> Entry:
         ("three", [], BEST, "better, added", "it has 8, none was known"),
         ("three", [b"id,offset\na,0\nb,4\nc,8\n"], BEST, "better, added", "it has 8, 12 was known"),
         ("three", [BEST], BEST, "not better", "it has 8, 8 is known"),
-        ("three", [], b"id,offset\na,0\nb,3\nc,0\n", "refused", "buffers 'a' and 'b' share bytes"),
+        ("three", [], b"id,offset\na,0\nb,3\nc,0\n", "refused", "buffers 'a' and 'b' must not share bytes"),
         ("three", [], b"id,offset\na,0\nb,4\n", "refused", "buffer 'c' must have a placement"),
         ("three", [], b"# a plan\n", "wrong format", "a table must have the columns id and offset"),
         ("three", [], b"\xff", "wrong format", "utf-8"),
