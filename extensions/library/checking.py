@@ -1,4 +1,4 @@
-"""The check of the library: all fingerprints, plans and certificates, by the programs of `checkers/`."""
+"""The check of the library: all fingerprints, plans and certificates, by the independent checkers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGE = 200_000
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry with its faults; `is_fast` skips large certificates."""
+    """Yield each entry with a list of its faults. `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults(library, entry, is_fast))
@@ -27,7 +27,7 @@ def check(
 
 
 def version_fault(library: ProblemLibrary) -> str | None:
-    """Return a sentence if the hash of the version is not that of the problems; None if it is."""
+    """Return a sentence if the recorded hash differs from that of the problems, or else None."""
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None

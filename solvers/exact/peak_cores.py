@@ -2,7 +2,7 @@
 
 A core starts with the buffers of the heaviest live sets, which the exact search packs alone. If the core meets the
 bound, its buffers are packed first, in the order of their offsets: first fit puts each of them at its offset or lower.
-The other buffers are packed around them, and buffers that end above the bound join the core, which is searched again. No
+The other buffers are packed around them, and all that end above the bound join the core, which is searched again. No
 plan of the problem has a lower peak than the best plan of a core, so an exhaustive search of a core proves a bound for
 the whole problem. Pinned buffers are in every core.
 """
