@@ -30,10 +30,7 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that, at all symbol values, some list of forms is at most 1 + `over` times the largest load.
-
-    Raises Refused at a counterexample, and Undecided after too many boxes (ranges of symbol values).
-    """
+    """Prove at all symbol values that a list of forms is at most (1 + over) * the largest load, or raise an error."""
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 

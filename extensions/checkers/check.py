@@ -54,10 +54,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state is refuted: a buffer fits nowhere, a lemma applies, or a set needs too many bytes.
-
-        A state limits the least offset of each buffer in each pool.
-        """
+        """Return True if a state (least offsets) is refuted: no room for a buffer or for a set, or a lemma applies."""
         for i in changed:
             if min(low(i)) >= INF:
                 return True

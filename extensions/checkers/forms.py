@@ -53,9 +53,7 @@ def integer_multiple(form):
 def no_less_than_0(form, box):
     """Return True if a form is proved to be at least 0 on a box, as all its Bernstein coefficients there are.
 
-    The Bernstein coefficients enclose the values of the form on the box, a range for each symbol.
-
-    A symbol without a maximum is replaced by its excess over its minimum.
+    They enclose the values of the form. A symbol without a maximum is replaced by its excess over its minimum.
     """
     if all(value >= 0 for value in form.values()):
         return True

@@ -1,7 +1,4 @@
-"""Check a lower bound for all orders, without memplan: order.py GRAPH CERTIFICATE.
-
-Exit status: 0 proved, 2 wrong input, 3 refused.
-"""
+"""Check a lower bound for all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 2 wrong, 3 refused."""
 # GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves that the rules are sound.
 
 import hashlib, json, sys
@@ -53,8 +50,7 @@ class Graph:
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # The work of an operation with regions may be negative, as it may not hold all outputs at once; -made is the
-        # minimum.
+        # Operations with regions may have negative work, down to -made, as they may not hold all outputs at once.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):

@@ -37,13 +37,7 @@ def placements(text):
         ]
     for name, pool, offset in rows:
         is_right = reading.KINDS["i"](name) and type(offset) is int and 0 <= offset < 2**63
-        need(
-            is_right and (pool is None or type(pool) is str),
-            "a placement must have a valid id, pool and offset",
-            name,
-            pool,
-            offset,
-        )
+        need(is_right and (pool is None or type(pool) is str), "a placement must be valid, got", name, pool, offset)
     return rows
 
 
@@ -102,9 +96,7 @@ class Plan:
                 raise Refused(f"buffers {p.rows[i]['id']!r} and {p.rows[j]['id']!r} must not share bytes")
         for pair, weight in self.clashes():
             if weight is None:
-                raise Refused(
-                    f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} must not touch a common bank"
-                )
+                raise Refused(f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} must not share a bank")
 
     @property
     def index(self):

@@ -41,15 +41,11 @@ def added_up(problem, prices, scale, cliques):
     for times, divisor, *members in cliques:
         buffers = {*members}
         if divisor < 1 or len(buffers) < len(members) or not buffers <= problem.solid:
-            raise ValueError(
-                "a clique must have distinct buffers and a divisor of at least 1", times, divisor, *members
-            )
+            raise ValueError("a clique must have distinct buffers and a divisor >= 1", times, divisor, *members)
         homes = {q for i in buffers for q in problem.open[i]}
         pairs = [frozenset((i, j)) for i in members for j in members if i < j and not problem.meets(i, j)]
         if len(homes) != 1 or not all(pair in prices for pair in pairs):
-            raise ValueError(
-                "a clique must be of one pool, and each of its pairs must have a price or conflict", *members
-            )
+            raise ValueError("a clique must have one pool, and a price or conflict for each pair", *members)
         (q,) = homes
         excess = sum(problem.size[i] for i in buffers) - costs.free_bytes(
             problem.fixed_ranges(set(), q), problem.ends[q]

@@ -12,8 +12,7 @@ INF, LIMIT = 2**80, 2**63  # INF is above all offsets; LIMIT - 1 is the end of a
 class Problem:
     """A problem reduced to the rules that certificates use, for buffers that are not aliases.
 
-    `pools` are (size, base address or None) from the certificate or, if `is_given`, values that replace the problem's
-    own.
+    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the problem's.
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):

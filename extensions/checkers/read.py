@@ -79,7 +79,7 @@ def unique_object(pairs):
 
 def integer(text):
     """Return the integer in a JSON number. Raises ValueError for -0 and for more than 40 characters."""
-    need(text != "-0" and len(text) <= 40, "must be an integer without a sign of 0, got", text)
+    need(text != "-0" and len(text) <= 40, "must be an integer other than -0 of at most 40 characters, got", text)
     return int(text)
 
 
@@ -87,7 +87,7 @@ def decimal(text):
     """Return a JSON number as an exact fraction."""
     need(
         text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
-        "a wrong number",
+        "must be a decimal number, got",
         text,
     )
     return Fraction(text)
@@ -131,17 +131,12 @@ def read_json(text, interval):
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
     index, names = {row["id"]: i for i, row in enumerate(rows)}, {pool.get("name", "default") for pool in data["pools"]}
-    need(
-        len(index) == len(rows) and len(names) == len(data["pools"]), "ids of buffers and names of pools must be unique"
-    )
+    need(len(index) == len(rows) and len(names) == len(data["pools"]), "ids and pool names must be unique")
     uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
     data["reuse"] = [fields(row, "pairs=P cost=a", "pairs", "cost") for row in data.get("reuse", ())]
     uses += [pair for row in data["reuse"] for pair in row["pairs"]]
     named = [*data.get("conflicts", ()), *data.get("may_share", ()), *data.get("together", ()), *uses]
-    need(
-        all(map(KINDS["I"], named)) and all(name in index for some in named for name in some),
-        "ids in rules must be of buffers of the problem",
-    )
+    need(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "ids must exist")
     need(all(first != second for first, second in data.get("may_share", ())), "a pair must have two different buffers")
     data["interval"] = data.get("interval") or interval or "half-open"
     shift = SHIFTS[data["interval"]]
@@ -174,27 +169,18 @@ def check_row(row, index, names):
         )
     need("alias_of" in row or "alias_offset" not in row, "alias_offset must be given with alias_of")
     asked, barred = {*row.get("pools", names)}, {*row.get("forbid_pools", ())}
-    need(
-        asked | barred <= names and asked - barred,
-        "pools and forbid_pools must name pools of the problem and leave one",
-    )
+    need(asked | barred <= names and asked - barred, "pools must exist, and one must be allowed")
     need("offset" not in row or len(asked - barred) == 1, "a pinned buffer must have exactly one allowed pool")
 
 
 def read_csv(text, interval):
     """Return the checked fields of a CSV table of buffers, with the derived fields that `read` describes."""
-    need(
-        not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text),
-        "a table must not contain quotes or control characters",
-    )
+    need(not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters")
     table = [line.removesuffix("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
     head = [cell.strip(" ") for cell in table[0]] if table else []
     need({*head} <= COLUMNS.keys(), "a table must not have unknown columns, got", *head)
     columns = [COLUMNS[name] for name in head]
-    need(
-        len({*columns}) == len(head) and {*columns} >= {"id", "size", "start", "end"},
-        "a table must have id, size, start and end once",
-    )
+    need(len({*columns}) == len(head) and {*columns} >= {"id", "size", "start", "end"}, "columns must occur once")
     interval = interval or ("closed" if "end" in head else "half-open")
     shift, rows = SHIFTS[interval], []
     for cells in table[1:]:
@@ -216,19 +202,14 @@ def cell_of(name, cell):
     if not cell and name in ("alignment", "offset"):
         return None
     need(re.fullmatch("0|-?[1-9][0-9]{0,18}", cell), "must be an integer without leading zeros, got", cell)
-    need(
-        KINDS[{"start": "t", "end": "t", "alignment": "a"}.get(name, "b")](int(cell)),
-        "must be in the range of its column, got",
-        cell,
-    )
+    need(KINDS[{"start": "t", "end": "t", "alignment": "a"}.get(name, "b")](int(cell)), "must be in range, got", cell)
     return int(cell)
 
 
 def read(text, interval=None):
     """Return the fields of a problem that are present. A table has no pools.
 
-    Each buffer also gets half-open `lives`, (root, distance to it) as `root`, and `group`, the end of its chain of
-    ties.
+    Each buffer also gets half-open `lives`, its `root` with the distance to it, and `group`, the end of its ties.
     """
     text = text.removeprefix("\ufeff")
     return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)

@@ -63,10 +63,7 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue the state after a sequence of macros that may be assumed to run next.
-
-        This loses no order if later decreases of live bytes, which must follow anyway, compensate for each increase.
-        """
+        """Queue the state after macros that may run next, as inevitable decreases offset each increase of bytes."""
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
@@ -82,9 +79,7 @@ class Search:
                     change[i] += paid
                     change[j] -= paid
             if change[j] > 0:
-                raise Refused(
-                    f"a run must compensate for each increase of live bytes, but not for that of macro {row[j]}"
-                )
+                raise Refused(f"a run must compensate for each increase of bytes, but not for that of macro {row[j]}")
         self.reach(state, alive)
 
     def swap(self, pairs):

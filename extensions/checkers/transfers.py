@@ -4,8 +4,7 @@ GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a 
 "start"}`, or an object with such a list as `steps`. LINK is the number of bytes moved per unit of cost. The output is
 the peak of live bytes and the total time.
 """
-# docs/order.md defines the rules. Each step is checked against earlier steps; then live bytes are counted at each
-# start.
+# docs/order.md defines the rules. Check each step against earlier steps; then count live bytes at each start.
 
 import json, sys
 from fractions import Fraction

@@ -112,9 +112,7 @@ class Translation(checker.Claim):
             if at + amount - waste > self.ends[0]:
                 break
         if len(ids) > MOST_TOGETHER:
-            raise NotCoveredError(
-                f"the proof needs all orders of {len(ids)} buffers; at most {MOST_TOGETHER} are supported"
-            )
+            raise NotCoveredError(f"the proof must need all orders of at most {MOST_TOGETHER} buffers, got {len(ids)}")
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
@@ -135,8 +133,7 @@ class Translation(checker.Claim):
                     self._write_push(b, j, least[b])
                 self._add_clause([*clause, *(f"s{j}_{b}" for j in order if j != b)])
             self._write_cycles(order)
-            # No buffer can be the lowest: once one is excluded, another of the remaining buffers would have to be below
-            # it.
+            # No buffer can be the lowest: if one is excluded, another one would have to be below it.
             for last in range(len(order) - 1, 0, -1):
                 for i in order[:last]:
                     self._add_clause([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])

@@ -1,9 +1,8 @@
 """Certificates of plans: they prove optimality or infeasibility by a set of conflicting buffers or by lemmas.
 
-An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, there is one claim for
-each pool, from the last to the first: the later pools end where the plan ends, and the earlier pools have their full
-size. An infeasible plan claims that no plan fits the sizes of the pools. `checkers/check.py`, which imports nothing
-of memplan, checks each certificate.
+An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, there is a claim per pool,
+from the last to the first: later pools end as in the plan, and earlier pools have their full size. An infeasible plan
+claims that no plan fits the pools. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
 """
 
 from __future__ import annotations
@@ -111,8 +110,7 @@ def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
 def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
     """Return the reason why a complete lemma search gave no proof: it placed all buffers, which refutes the claim.
 
-    If rules that certificates ignore might still forbid this placement, the reason names them. With `has_cost`, the
-    ignored rules include the prices of buffer pairs.
+    If ignored rules might still forbid this placement, the reason names them; with `has_cost`, also the pair prices.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
@@ -186,8 +184,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # These goals only choose among plans of equal cost. A certificate may omit them, so the earlier claims
-            # remain.
+            # These goals only choose among plans of equal cost, so omit them and keep the earlier claims.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"

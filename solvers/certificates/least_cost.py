@@ -234,8 +234,7 @@ class CostProof:
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # A pool or a reserved range may end inside a unit, so count its last bytes too: the checker may not count
-            # fewer.
+            # Count the last bytes of a pool or reserved range that ends inside a unit: the checker counts them.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)
@@ -249,8 +248,7 @@ class CostProof:
     def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
         """Return the buffer to branch on: the one whose pool is the least decided, or else the widest price range.
 
-        Returns None if no pool is open, or if the cheapest choice costs less than the claim and fits all conflict sets.
-        Then only packing can refute the choice.
+        Returns None if no pool is open, or if only packing can refute the cheapest choice, as its cost and sets do not.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))

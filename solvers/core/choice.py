@@ -28,8 +28,7 @@ class MultiplierTable(NamedTuple):
     """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` in row `t`, in 1 / `scale` cost steps.
 
     Measure `r` weighs the buffers in pool[r]; buffer `i` counts size[r, i]. The first `p` measures are the units of
-    each pool. The others are dual feasible functions: they hold for rows of at most `until` units, with capacity
-    `capacity`.
+    each pool. The others are dual feasible functions, valid for rows of at most `until` units and for `capacity`.
     """
 
     pool: I64

@@ -20,10 +20,9 @@ NONE = 2**63 - 1
 class OnePool(NamedTuple):
     """The `n` buffers of a pool, with all lengths and offsets in units.
 
-    An offset o of buffer i satisfies o % step[i] == residue[i] and o >= lowest[i], and the buffer ends at or below
+    An offset o of buffer i satisfies o % step[i] == residue[i] and o >= lowest[i]; the buffer ends at or below
     limit[i]. If page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. The buffer is `distance` units
-    above `lead`, the lowest buffer of its rigid group, which may be itself. Between a conflicting pair, at least
-    `clearance` units must stay free.
+    above `lead`, the lowest buffer of its rigid group. Conflicting buffers keep `clearance` units between them.
     """
 
     n: int

@@ -33,10 +33,9 @@ _NO_RULES = _RULES(Pool.model_construct())
 class PlainTask(NamedTuple):
     """The `n` buffers and the limits of one call; see OrderTask in quick_orders.hpp, and `Turn` for the exact search.
 
-    With `nodes` 0, there is no exact search. After `seconds` (0: no time limit), or once flag[0] is not 0, no further
-    search starts. `columns` receives the sizes and alignments in units, the starts and ends in live sets, the times of
-    the live sets, and the canonical order. `offset` receives the offsets, in units, of the best greedy order and of the
-    exact search.
+    With `nodes` 0, there is no exact search. After `seconds` (0: no limit), or once flag[0] is not 0, no search starts.
+    `columns` receives sizes and alignments in units, starts and ends in live sets, the times of the live sets, and the
+    canonical order. `offset` receives the offsets, in units, of the best greedy order and of the exact search.
     """
 
     size: I64  # (n,), all positive

@@ -57,8 +57,7 @@ class CpSatEngine:
     def answer(self, question: CpSatQuestion, work: float) -> int:
         """Solve a question with limited work, and return the lower bound on its goal that CP-SAT reports.
 
-        Work is counted in CP-SAT's deterministic seconds, so the load of the machine hardly affects the result. Raises
-        ValueError if CP-SAT rejects the model.
+        Counts work in deterministic seconds, almost unaffected by load. Raises ValueError if CP-SAT rejects the model.
         """
         from ortools.sat.python import cp_model
 
@@ -95,8 +94,7 @@ class CpSatEngine:
             parameters.merge_no_overlap_work_limit = 0.0  # The live sets are maximal, so merging gains nothing.
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
-        # Strong propagation proves minima in 0.1 s instead of minutes but slows all other questions, so limit it to
-        # these.
+        # Strong propagation proves minima in 0.1 s instead of minutes, but it slows down all other questions.
         parameters.use_strong_propagation_in_disjunctive = question.is_minimised
 
 
@@ -111,10 +109,7 @@ def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
 
 
 def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
-    """Return a callback that offers each solution, and its version with buffers moved down.
-
-    The callback stops CP-SAT when the search is over.
-    """
+    """Return a callback that offers solutions, also with buffers moved down, and stops CP-SAT in time."""
     from ortools.sat.python import cp_model
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
@@ -216,8 +211,7 @@ class _GoalPursuit:
                 continue  # Refuted floors rise by one unit only, so skip them.
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Plans far below the best one are hard to find, and plans just below it gain little, so try limits
-                # between.
+                # Try limits between: plans far below the best one are hard to find, and plans just below gain little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.answer(self._next_model_question(goal, limit, run), run.work)
             if at_least > floor:

@@ -23,10 +23,7 @@ from memplan.solvers.search.incumbent import Search
 NAME = "few"
 _MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
 Rule = tuple[int, int, int | None]
-"""(grid, clearance, price): the distance that two buffers must keep, or else pay `price`; None: they must keep it.
-
-They keep `clearance` units and a border of `grid` between them.
-"""
+"""(grid, clearance, price): two buffers keep `clearance` units and a `grid` border, or pay `price` unless None."""
 Packing = tuple[int, int, dict[int, int]]
 """The cost of the pairs, the end of the pool in units, and the start of each buffer by position."""
 

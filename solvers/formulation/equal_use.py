@@ -55,10 +55,7 @@ class EqualPools:
 
     @cached_property
     def times(self) -> I64:
-        """The distinct start and end times of all buffers, ascending.
-
-        A pool's time range has one step for each of them.
-        """
+        """The distinct start and end times of all buffers, ascending: one step of the pools' time for each."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
@@ -263,10 +260,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness that has no time.
-
-        If it has buffers of sets with the same offset, weaken its claim.
-        """
+        """Return a witness without a time; if it has buffers of sets with the same offset, weaken its claim."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

@@ -76,8 +76,7 @@ def plain_start(
 ) -> plain.PlainStart | None:
     """Return the core's result for a suitable plain problem, or None for other problems; see core/plain.py.
 
-    With `is_all`, the core tries all greedy orders. Otherwise it tries the first orders and, with a seed, searches
-    exactly.
+    With `is_all`, it tries all greedy orders; else it tries the first orders and, with a seed, searches exactly.
     """
     if not plain.suits(problem):
         return None

@@ -1,7 +1,6 @@
 """The integer program solved by HiGHS through the package highspy.
 
-highspy and OR-Tools cannot be loaded into the same process, so this module runs in a child process and imports highspy
-only when called.
+This module runs in a child process and imports highspy late, as highspy and OR-Tools cannot share a process.
 """
 
 from __future__ import annotations

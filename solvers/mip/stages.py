@@ -80,19 +80,13 @@ LARGEST_PLAIN = 2**20
 SCALED_PEAK = 2**16
 """The approximate value to which larger peaks are scaled down, by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
-"""The work of the root node and of each other node per entry of the program, in units of Search.work_limit.
-
-HiGHS took 15 to 600 and 2 microseconds for them, on 60 to 300 buffers.
-"""
+"""Work units (microseconds) per program entry, for the root node and other nodes; HiGHS took 15 to 600, and 2."""
 _DECIDED, _REARRANGED = 0.3, 0.6
 """The shares of the remaining time for the search of any plan, and then for rearrangement."""
 _PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.5, 15, 20
 """The seconds per neighbourhood, the failures before a restart, and the buffers per restart without a gain."""
 _FEWEST_DECIDED = 200
-"""The pairs below which a program is minimized at once, as this proves bounds two to twelve times sooner.
-
-Plans at the bound are found as early (docs/integer-program.md).
-"""
+"""The pairs below which a program is minimized at once: bounds come two to twelve times sooner, plans not later."""
 _MOST_DECIDED = 1_500
 """The pairs above which engines find no complete order in time, so neighbourhoods get all the time."""
 _GAP = 0.9

@@ -1,8 +1,7 @@
 """Orders of buffers by size, lifetime, area, conflicts and products of these, exactly or in bands.
 
-A band contains the values between two successive powers of a base; inside it, another trait determines the order. All
-sorting is stable, so equal buffers keep the order of the instance. Without logarithms and powers, results are the same
-on every machine.
+A band contains the values between two successive powers of a base; inside it, another trait determines the order.
+Sorting is stable, so equal buffers keep the instance's order. As no logarithms or powers are used, all machines agree.
 """
 
 from __future__ import annotations

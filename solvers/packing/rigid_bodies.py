@@ -87,10 +87,7 @@ class Bodies:
         return self._members.get(lead, [lead])
 
     def group(self, order: I64) -> tuple[I64, I64]:
-        """Group an order by bodies: return (positions, first), where positions[first[b]:first[b + 1]] are body b.
-
-        Bodies are in the order of their first buffers; `positions` index `order`.
-        """
+        """Group an order by bodies: return (positions, first); body b has positions[first[b]:first[b + 1]]."""
         if not self._members:
             return freeze(np.arange(len(order))), freeze(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
@@ -103,8 +100,7 @@ class Bodies:
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
         """Yield (upper buffer, units left in its bank) for each pair in a body that must not touch a common bank.
 
-        A bank must start in the gap between the two buffers, which limits how far above a border the upper one may
-        start.
+        A bank must start in the gap between the two, which limits how far above a border the upper one may start.
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():

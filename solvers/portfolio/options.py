@@ -221,10 +221,7 @@ class SolveOptions(WireValue):
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return the quality at which the search may end early, or None if it must prove its plan.
-
-        Raises OptionError.
-        """
+        """Return the quality at which the search may end early; None: prove the plan. Raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

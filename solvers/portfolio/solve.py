@@ -84,9 +84,7 @@ def search_plan(
         from memplan.solvers.reference.own import planner_by_name
 
         if options.deterministic:
-            raise OptionError(
-                "deterministic: must not be given with your own planner, which memplan cannot make deterministic"
-            )
+            raise OptionError("deterministic: must not be given with your own planner")
         planner = planner_by_name(options.solver, options.time_limit_s)
         result = OneSearch(problem, options, control, planner=planner).finish()
         if len(problem.pools) > 1 and problem.objective == "peak":  # Own planners ignore costs.

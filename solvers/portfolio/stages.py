@@ -151,8 +151,7 @@ def _run_solver(
     except MemoryError as error:  # Keep the results of the other solvers.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
-        # For the named solver, the caller raises an error instead of this warning, which filters may turn into an
-        # error.
+        # For the named solver, the caller raises an error; do not warn, as filters may turn warnings into errors.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

@@ -130,10 +130,7 @@ class ChildProcess:
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return the next message, with lists as tuples.
-
-        Raises EOFError at the end, ValueError for an invalid message.
-        """
+        """Return the next message, with lists as tuples. Raises EOFError at the end, or ValueError if invalid."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError

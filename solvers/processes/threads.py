@@ -14,8 +14,7 @@ SETTING = "MEMPLAN_THREADS"
 def processors(cgroup: Path = _CGROUP) -> int:
     """Return the number of usable processors: the minimum of the affinity and the container's quota.
 
-    The quota is in `cpu.max` for cgroup v2, and in `cpu/cpu.cfs_quota_us` for v1. A fraction of a processor counts as
-    one.
+    The quota is in `cpu.max` (cgroup v2) or `cpu/cpu.cfs_quota_us` (v1). A fraction of a processor counts as one.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):

@@ -10,10 +10,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Return placements made in the order of starts, in blocks of `block` bytes.
-
-    The last gap ends at the highest end so far.
-    """
+    """Return placements by start time, in blocks of `block` bytes; the last gap ends at the highest end so far."""
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0

@@ -59,10 +59,7 @@ def check_features(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that the planner must support.
-
-    Holes that are only between the lifetimes of aliases are not among them, as such a buffer stays alive there.
-    """
+    """Return the features that the planner must support, except holes only between the lifetimes of aliases."""
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 

@@ -150,10 +150,7 @@ class Control:
 
     @contextmanager
     def search_control(self, work_per_s: int) -> Iterator[Self]:
-        """Yield the control of a search, with its flag.
-
-        `work_per_s` is the number of work units that count as a second.
-        """
+        """Yield the control of a search, with its flag; `work_per_s` is the number of work units in a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
         # Only a clock or a cancellation sets the flag. Searches check counted work between loops instead, so that they
         # always end at the same point.

@@ -103,8 +103,7 @@ class Search:
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
         """Return a search of another instance, with a share of the remaining time and work; it ends with this search.
 
-        With a `work_limit`, it counts work instead of time, so that its result does not depend on the load of the
-        machine.
+        With a `work_limit`, it counts work instead of time, so that its result does not depend on the machine's load.
         """
         inner = Search(
             instance,

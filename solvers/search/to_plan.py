@@ -132,8 +132,7 @@ def make_plan(
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # Pools are compared from the last. The bound of a pool holds only if the cost and all later pools are at their
-    # bounds.
+    # Pools are compared from the last: the bound of a pool holds only if the cost and later pools reach theirs.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]

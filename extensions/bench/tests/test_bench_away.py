@@ -114,9 +114,7 @@ def test_a_task_whose_machine_ends_runs_again_on_another_machine(executor: Clust
     assert executor.count_starts(future) == 2
 
 
-def test_a_task_that_kills_every_machine_raises_machine_lost_after_the_last_attempt(
-    executor: ClusterExecutor, tmp_path: Path
-) -> None:
+def test_a_task_that_kills_every_machine_raises_machine_lost(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
     with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
         future.result(PATIENCE_S)

@@ -105,9 +105,7 @@ def test_a_run_over_its_memory_limit_becomes_a_row_with_outcome_memory() -> None
     assert result.peak is None
 
 
-def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row_with_outcome_late(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_over_its_time_limit_is_stopped_with_outcome_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "GRACE_S", 0.2)
     result = measure_planner("run_forever", time_limit_s=0.1)
     assert result.outcome == "late"

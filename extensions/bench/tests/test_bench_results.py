@@ -67,9 +67,7 @@ def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
         ("not JSON", "must be JSON"),
     ],
 )
-def test_a_file_that_has_other_contents_than_results_is_refused_and_unchanged(
-    tmp_path: Path, line: str, message: str
-) -> None:
+def test_a_file_without_results_is_refused_and_unchanged(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"{result().model_dump_json()}\n{line}\n")
     with pytest.raises(FormatError) as caught, open_for_appending(path):

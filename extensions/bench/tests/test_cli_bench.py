@@ -37,9 +37,7 @@ def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: pyt
     assert "peak/bound" in err
 
 
-def test_bench_with_an_output_file_skips_runs_that_the_file_contains(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
     first = read_results(results)
