@@ -41,10 +41,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder, run_server(Path(folder)) as own:
-        print(json.dumps(asyncio.run(_load(asked, own))))
+        print(json.dumps(asyncio.run(_run_load(asked, own))))
 
 
-async def _load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, object]:
+async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, object]:
     draw = random.Random(asked.seed)
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new_request() for _ in range(_WARM)]

@@ -114,7 +114,7 @@ def walk(
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
-    cut = [_cut(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
+    cut = [_tile_spans(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
     reads = [read for read in row.reads if read.tensor not in fast]
     # Where all tiles read the same range of an axis, the tensor is loaded only once along that axis.
     alike = {
@@ -183,7 +183,7 @@ def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
         sides[largest] = -(-sides[largest] // 2)
 
 
-def _cut(length: int, size: int) -> list[tuple[int, int]]:
+def _tile_spans(length: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, length)) for a in range(0, length, size)]
 
 

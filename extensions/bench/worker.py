@@ -68,7 +68,7 @@ def main() -> None:
     say = parent.send
     sys.path.append(str(Path.cwd()))  # so that planners in the current folder can be imported
     try:
-        _run(parent.task, parent)
+        _run_task(parent.task, parent)
     except SolverFailedError as error:
         say({"outcome": "failed", "message": str(error)})
     except OptionError as error:
@@ -83,7 +83,7 @@ def main() -> None:
         say({"outcome": "memory", "message": "the memory limit was reached"})
 
 
-def _run(job: BenchTask, parent: Parent) -> None:
+def _run_task(job: BenchTask, parent: Parent) -> None:
     if job.solver in orders.ORDERERS:
         _run_order(job, parent)
         return

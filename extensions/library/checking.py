@@ -19,7 +19,7 @@ def check(
     """Yield each entry with a list of its faults. `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
-        faults = list(_faults(library, entry, is_fast))
+        faults = list(_faults_of_entry(library, entry, is_fast))
         if entry.name in names:
             faults.append("another problem has its name")
         names.add(entry.name)
@@ -34,7 +34,7 @@ def version_fault(library: ProblemLibrary) -> str | None:
     return f"{VERSION}: {version} is not of these problems, which have {library.digest()}: they are another version"
 
 
-def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
+def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
     kind, path = KINDS[entry.kind], library.problem(entry)
     try:
         data = path.read_bytes()

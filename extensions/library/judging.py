@@ -48,7 +48,7 @@ class Kind:
     prove: Callable[[str, str, int | None], float | None] | None = None
 
 
-def _number(value: Any) -> float:
+def _int_or_float(value: Any) -> float:
     number = Fraction(value)
     return int(number) if number.denominator == 1 else float(number)
 
@@ -65,7 +65,7 @@ def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
     _, cost, _ = _PLAN.check(problem, text)
-    return _number(cost), 0 if cost == 0 else None
+    return _int_or_float(cost), 0 if cost == 0 else None
 
 
 def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
@@ -93,7 +93,7 @@ def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
-    return _number(str(answer["proof"]["ratio"])), 0
+    return _int_or_float(str(answer["proof"]["ratio"])), 0
 
 
 def _certified_packing(problem: str, text: str, limit: int | None) -> float | None:
@@ -103,7 +103,7 @@ def _certified_packing(problem: str, text: str, limit: int | None) -> float | No
     word, *numbers = lines[2].split(" ")
     if word == "infeasible":
         return None
-    return int(numbers[0]) if word in ("used", "price") else _number(Fraction(int(numbers[0]), int(numbers[1])))
+    return int(numbers[0]) if word in ("used", "price") else _int_or_float(Fraction(int(numbers[0]), int(numbers[1])))
 
 
 def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:

@@ -59,12 +59,12 @@ def text_of(rows: Sequence[Result]) -> str:
 
 def page(rows: Sequence[Result], title: str) -> str:
     """Return the page of all runs as HTML without scripts."""
-    kinds = sorted({_kind(row) for row in rows})
-    tables = [_table(kind, [row for row in rows if _kind(row) == kind]) for kind in kinds]
+    kinds = sorted({_kind_name(row) for row in rows})
+    tables = [_results_table(kind, [row for row in rows if _kind_name(row) == kind]) for kind in kinds]
     compared = run_by_all(rows)
     if len(kinds) > 1 and compared:
         caption = "All kinds" if len(compared) == len(rows) else "Problems that every planner ran on"
-        tables.insert(0, _table(caption, compared))
+        tables.insert(0, _results_table(caption, compared))
     machines = "; ".join(sorted({row.machine for row in rows if row.machine}))
     days = sorted({(row.started or "").partition("T")[0] for row in rows})
     loads = [row.load_average or 0.0 for row in rows]
@@ -90,11 +90,11 @@ def run_by_all(rows: Sequence[Result]) -> list[Result]:
     return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
 
 
-def _kind(row: Result) -> str:
+def _kind_name(row: Result) -> str:
     return row.instance.partition("/")[0]
 
 
-def _table(caption: str, rows: Sequence[Result]) -> str:
+def _results_table(caption: str, rows: Sequence[Result]) -> str:
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = count_text(len({row.fingerprint for row in rows}), "problem")

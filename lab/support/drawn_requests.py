@@ -95,21 +95,21 @@ def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
     if kind < 0.15:
         path = draw.choice(_PATHS).format(draw.choice((*job_ids, *_IDS)))
         method = draw.choice(("GET",) * 12 + ("DELETE", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "BREW"))
-        return f"{method} {path[:40]}", _request_bytes(draw, method, path + _query(draw, 0.5), b"", "")
+        return f"{method} {path[:40]}", _request_bytes(draw, method, path + _random_query(draw, 0.5), b"", "")
     if kind < 0.25:
         name = draw.choice(sorted(_FLOODS))
         path, content = _FLOODS[name](draw)
         media = "application/x-ndjson" if path == "batch" else "application/json"
         body = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
         return f"flood: {name}", _request_bytes(draw, "POST", f"/v1/{path}", body, media)
-    path, content, media = _batch(draw) if kind < 0.3 else _valid_call(draw)
+    path, content, media = _batch_call(draw) if kind < 0.3 else _valid_call(draw)
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2, 4))):
         content = _change_json(draw, content)
     body = content if isinstance(content, bytes) else _json(draw, content)
     body = _damage_bytes(draw, body) if draw.random() < 0.1 else body
     media = draw.choice(_MEDIA) + draw.choice(_PARAMETERS) if draw.random() < 0.05 else media
     method = draw.choice(("POST",) * 60 + ("PUT", "GET"))
-    return f"POST {path}", _request_bytes(draw, method, path + _query(draw, 0.15), body, media)
+    return f"POST {path}", _request_bytes(draw, method, path + _random_query(draw, 0.15), body, media)
 
 
 def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
@@ -146,14 +146,14 @@ def _problem(draw: random.Random) -> Any:
     return problem
 
 
-def _batch(draw: random.Random) -> tuple[str, Any, str]:
+def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
     lines = [_json(draw, {"id": k, "problem": _problem(draw)}) for k in range(draw.randrange(4))]
     if draw.random() < 0.3:
         return "/v1/batch", b'{"submissions":[' + b",".join(lines) + b"]}", "application/json"
     return "/v1/batch", b"\n".join(lines), "application/x-ndjson"
 
 
-def _query(draw: random.Random, chance: float) -> str:
+def _random_query(draw: random.Random, chance: float) -> str:
     pairs = [f"{draw.choice(_NAMES)}={draw.choice(_VALUES)}" for _ in range(draw.choice((0, 1, 2, 3)))]
     return "?" + "&".join(pairs) if draw.random() < chance else ""
 

@@ -85,7 +85,7 @@ def _repeat_rows(path: Path, count: int, seed: int, limit_s: int) -> int:
     return 1 if faults else 0
 
 
-def _write(name: str, folder: Path, limit_s: int) -> int:
+def _write_certificates(name: str, folder: Path, limit_s: int) -> int:
     from lab.zoo.measuring import MODES
     from lab.zoo.models import models
 
@@ -122,7 +122,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.verb == "again":
         return _repeat_rows(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
-        return _write(given.model, given.folder, given.seconds)
+        return _write_certificates(given.model, given.folder, given.seconds)
     from lab.zoo.page import publish
 
     publish(given.table)

@@ -82,13 +82,13 @@ def measure(model: Model, mode: str, checkers: Checkers) -> Row:
     try:
         row |= _columns(graph_of_step(model, mode), f"{model.source}-{model.name}-{mode}".replace("/", "-"), checkers)
     except MemplanError as error:
-        row["reason"] = _cause(str(error))
+        row["reason"] = _short_reason(str(error))
     except Exception as error:  # noqa: BLE001  model builders of other projects may raise any error
-        row["reason"] = _cause(f"builder: {type(error).__name__}: {error}")
+        row["reason"] = _short_reason(f"builder: {type(error).__name__}: {error}")
     return row | {"cpu_s": round(time.process_time() - began, 1)}
 
 
-def _cause(text: str) -> str:
+def _short_reason(text: str) -> str:
     return " ".join(text.split())[:120]
 
 

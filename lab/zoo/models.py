@@ -55,12 +55,12 @@ def models() -> list[Model]:
         for model in each():
             families.setdefault(model.family, []).append(model)
         for place, rows in enumerate(families.values()):
-            rows.sort(key=lambda model: (_size(model.name), model.name))
+            rows.sort(key=lambda model: (_size_rank(model.name), model.name))
             ranked += [(k, place / len(families), model) for k, model in enumerate(rows)]
     return [model for *_, model in sorted(ranked, key=lambda row: (*row[:2], row[2].key))]
 
 
-def _size(name: str) -> int:
+def _size_rank(name: str) -> int:
     """Return the size rank of a model within its family, estimated from the words in its name."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
