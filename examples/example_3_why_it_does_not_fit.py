@@ -1,4 +1,4 @@
-"""Find out why a problem does not fit, and which few changes would make it fit."""
+"""Find out why a problem does not fit, and which small changes would make it fit."""
 
 from memplan import Buffer, Pool, Problem, explain, solve
 
@@ -11,7 +11,7 @@ problem = Problem(
     ],
     pools=[Pool(name="sram", size=160)],
 )
-assert solve(problem).status == "infeasible"  # which is proved, and not that nothing was found
+assert solve(problem).status == "infeasible"  # a proof, not merely an unsuccessful search
 
 answer = explain(problem, repairs=3)
 reason = answer.explanation

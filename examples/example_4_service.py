@@ -1,4 +1,4 @@
-"""Plan by a service, from Python and by curl. Before, in another terminal: `memplan serve` (`memplan[server]`)."""
+"""Plan with a service, from Python and with curl. First run `memplan serve` (`memplan[server]`) elsewhere."""
 
 import json
 import shutil
@@ -18,14 +18,14 @@ problem = Problem(
     ]
 )
 with Client(server) as client:
-    # A call that waits for its answer, and a job that is asked for later.
+    # Call the service and wait for the plan; then submit the same problem as a job, and wait until it ends.
     plan = client.plan(problem, Options(time_limit_s=2))
     print(f"call: {plan.status}, {plan.peak} bytes")
     job = client.submit(problem, Options(time_limit_s=2))
     print(f"job {job.id}: {client.wait(job.id).state}")
 assert verify(problem, plan).valid
 
-# The same call of any other program: a problem in JSON, and options in the address.
+# Any other program sends the same request: the problem as JSON, and the options in the URL's query.
 if shutil.which("curl"):
     address, body = f"{server}/v1/plan?time_limit_s=2", problem.model_dump_json(exclude_defaults=True)
     command = ["curl", "--silent", "--fail", address, "--header", "content-type: application/json", "--data", body]

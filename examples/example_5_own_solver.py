@@ -1,7 +1,8 @@
-"""Plan by a solver of your own: memplan runs it in a process of its own, and verifies what it returns.
+"""Plan with your own solver: memplan runs it in a separate process and verifies its plan.
 
-A function takes a problem and the seconds that it has, and returns an offset for each buffer. On the command line it is
-`memplan plan FILE --solver example_5_own_solver:first_fit`. In a package of its own it is `examples/plugin/`.
+A solver is a function of a problem and a time limit in seconds that returns an offset for each buffer. On the command
+line, select it with `memplan plan FILE --solver example_5_own_solver:first_fit`. `examples/plugin/` shows a solver in a
+package.
 """
 
 from pathlib import Path
@@ -10,7 +11,7 @@ from memplan import Problem, read_problem, solve
 
 
 def first_fit(problem: Problem, time_limit_s: float) -> list[int]:
-    """Put each buffer, the largest first, to the lowest offset that is free during its lifetime."""
+    """Place buffers in order of decreasing size, each at the lowest offset that is free during its lifetime."""
     buffers, offsets = problem.buffers, dict[int, int]()
     for i in sorted(range(len(buffers)), key=lambda k: -buffers[k].size):
         one, lowest = buffers[i], 0

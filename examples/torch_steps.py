@@ -1,6 +1,6 @@
-"""Three steps for `memplan fits`: ResNet-50 and GPT-2 in training, and a decoder in the shape of Llama with a cache.
+"""Three steps for `memplan fits`: training of ResNet-50 and GPT-2, and a Llama-like decoder with a cache.
 
-memplan fits examples/torch_steps.py:resnet50 --capacity 8GiB
+Example: memplan fits examples/torch_steps.py:resnet50 --capacity 8GiB
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch.nn import functional
 
 
 class Bottleneck(nn.Module):
-    """A block of ResNet-50: narrow, convolve, widen, add."""
+    """A residual block of ResNet-50: reduce channels, convolve, expand channels, and add the input."""
 
     def __init__(self, inward: int, width: int, stride: int) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Bottleneck(nn.Module):
         self.past = _convolution(inward, 4 * width, 1, stride) if inward != 4 * width else nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the input plus the output of the block."""
+        """Return the rectified sum of the block's input and the result of its convolutions."""
         y = x
         for part in self.parts[:2]:
             y = functional.relu(part(y), inplace=True)
@@ -31,7 +31,7 @@ def _convolution(inward: int, outward: int, size: int, stride: int) -> nn.Module
 
 
 def resnet50(batch: int = 64) -> dict:
-    """Return a training step of ResNet-50 on images of 224 x 224."""
+    """Return a training step of ResNet-50 on images of 224 x 224 pixels, with SGD."""
     blocks, inward = [], 64
     for width, count in ((64, 3), (128, 4), (256, 6), (512, 3)):
         for k in range(count):
@@ -49,7 +49,7 @@ def resnet50(batch: int = 64) -> dict:
 
 
 class Attention(nn.Module):
-    """Attention of `heads` queries to `keys` keys, behind a cache if there is one."""
+    """Attention with `heads` query heads and `keys` key heads; a cache may hold earlier keys and values."""
 
     def __init__(self, width: int, heads: int, keys: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Attention(nn.Module):
         self.key, self.value = (nn.Linear(width, width // heads * keys) for _ in range(2))
 
     def forward(self, x: torch.Tensor, cache: torch.Tensor | None = None) -> torch.Tensor:
-        """Attend to what came before."""
+        """Return each token's attention to itself, to earlier tokens, and to the cache if there is one."""
         batch, length, width = x.shape
         query = self.query(x).view(batch, length, self.heads, -1).transpose(1, 2)
         key, value = (part(x).view(batch, length, self.keys, -1).transpose(1, 2) for part in (self.key, self.value))
@@ -71,7 +71,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """A block of a decoder: attention, then two layers as in GPT-2, or a gated layer as in Llama."""
+    """A decoder block: attention, then a network of two layers as in GPT-2, or with a gate as in Llama."""
 
     def __init__(self, width: int, heads: int, keys: int, wide: int, *, gated: bool) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Block(nn.Module):
         self.gate = nn.Linear(width, wide) if gated else None
 
     def forward(self, x: torch.Tensor, cache: torch.Tensor | None = None) -> torch.Tensor:
-        """Attend, then compute for each token."""
+        """Add the attention to the input, then the network's result for each token."""
         x = x + self.attention(self.before(x), cache)
         y = self.between(x)
         wide = functional.gelu(self.wide(y)) if self.gate is None else functional.silu(self.gate(y)) * self.wide(y)
@@ -89,7 +89,7 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Words, blocks, and a last layer, which has the weights of the words unless it is gated."""
+    """An embedding, blocks and an output layer; without gates, this layer shares the embedding's weights."""
 
     def __init__(self, layers: int, width: int, heads: int, keys: int, wide: int, words: int, *, gated: bool) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Decoder(nn.Module):
             self.head.weight = self.words.weight
 
     def forward(self, x: torch.Tensor, *caches: torch.Tensor) -> torch.Tensor:
-        """Return the scores of the next words."""
+        """Return a score of each vocabulary word as the next word, at each position."""
         y = self.words(x)
         if self.places is not None:
             y = y + self.places(torch.arange(x.shape[1], device=x.device))
@@ -110,7 +110,7 @@ class Decoder(nn.Module):
 
 
 def gpt2(batch: int = 8, length: int = 1024) -> dict:
-    """Return a training step of GPT-2, 124 million parameters, with Adam."""
+    """Return a training step of GPT-2 with 124 million parameters and the optimizer Adam."""
     tokens = torch.zeros(batch, length, dtype=torch.long)
     return {
         "model": Decoder(12, 768, 12, 12, 3072, 50257, gated=False),
@@ -122,7 +122,7 @@ def gpt2(batch: int = 8, length: int = 1024) -> dict:
 
 
 def llama(batch: int = 8, length: int = 8192) -> dict:
-    """Return a token's step of a decoder in the shape of Llama 3 8B, in bfloat16, behind a cache of that length."""
+    """Return a step of one token of a decoder shaped like Llama 3 8B, in bfloat16, with a cache of `length` tokens."""
     model = Decoder(32, 4096, 32, 8, 14336, 128256, gated=True).to(torch.bfloat16)
     caches = [torch.empty(batch, 2, 8, length, 128, dtype=torch.bfloat16) for _ in range(32)]
     return {"model": model, "inputs": (torch.zeros(batch, 1, dtype=torch.long), *caches)}

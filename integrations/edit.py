@@ -1,9 +1,9 @@
-"""Put memplan into a checkout of a runtime: `python edit.py ggml|nntrainer CHECKOUT`.
+"""Add memplan to a checkout of a runtime: `python edit.py ggml|nntrainer CHECKOUT`.
 
-`ggml` is ggml itself, or the folder `ggml` of a project that carries it. Lines of EDITS are added, and the adapter,
-`memplan.h` and `memplan.cpp` written beside the sources. A file in which a line's place is not there exactly once is
-refused, and nothing is changed. Places as in ggml at d99724f2, in whisper.cpp at 233fe1fc, in llama.cpp of
-llama-cpp-python 0.3.36, and in nntrainer at 65dccdec.
+For `ggml`, CHECKOUT is ggml itself or the folder `ggml` of a project that contains it. The program inserts the lines of
+EDITS into source files, and writes the adapter, `memplan.h` and `memplan.cpp` to the folder of the sources. If the text
+before an inserted line does not occur exactly once, it stops without changing a file. The texts match ggml at d99724f2,
+whisper.cpp at 233fe1fc, llama.cpp of llama-cpp-python 0.3.36, and nntrainer at 65dccdec.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ EDITS = {
         ),
     ),
 }
-"""For each runtime: the file, a text that must occur in it exactly once, and the line added after that text."""
+"""For each runtime: the file, a text that must occur in it exactly once, and the line to insert after that text."""
 ADAPTERS = {"ggml": "src/ggml_memplan.h", "nntrainer": "nntrainer/tensor/memplan_planner.h"}
 _OPTIONS = f'\nset_source_files_properties(memplan.cpp PROPERTIES COMPILE_OPTIONS "{";".join(FLAGS)}")\n'
 
 
 def main() -> None:
+    """Insert the lines of a runtime's edits into a checkout, and write the adapter and memplan's C++ core."""
     runtime, checkout = sys.argv[1], Path(sys.argv[2])
     texts: dict[str, str] = {}
     for name, place, line in EDITS[runtime]:
         text = texts.setdefault(name, (checkout / name).read_text())
         if line in text:
-            raise SystemExit(f"{checkout / name}: has memplan already")
+            raise SystemExit(f"{checkout / name}: must not contain memplan already")
         if text.count(place) != 1:
-            raise SystemExit(f"{checkout / name}: must have {place!r} once, has it {text.count(place)} times")
+            raise SystemExit(f"{checkout / name}: must contain {place!r} once, got it {text.count(place)} times")
         texts[name] = text.replace(place, place + line)
     if runtime == "ggml":
         texts["src/CMakeLists.txt"] += _OPTIONS

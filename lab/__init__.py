@@ -1,1 +1,1 @@
-"""Programs that measure memplan, break it, and compare it with brute force; none of them is part of the product."""
+"""Programs that measure memplan, try to break it, and compare it with brute force. None is part of the product."""

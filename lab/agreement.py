@@ -1,9 +1,9 @@
 """Compare solvers with brute force: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
 
-The exact search and CP-SAT, or the solvers that `--solver` names, plan tight random problems, each in a separate
-process. With `--constraints` all solvers plan problems that mix all constraint kinds, with `--prices` also prices of
-shared bytes. `--pairs` combines any two features, at all sizes, for all solvers and engines. `test_whole_answers.py`
-and `test_feature_pairs.py` run a few.
+The exact search and CP-SAT, or the solvers named by `--solver`, plan tight random problems, each solver in a separate
+process. With `--constraints`, all solvers plan problems that mix all constraint kinds; with `--prices`, these also have
+prices of shared bytes. `--pairs` combines any two features, at all sizes, for all solvers and engines. The tests
+`test_whole_answers.py` and `test_feature_pairs.py` run a few cases.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
 BLOCK = 200
-"""The number of problems that one process of a solver plans."""
+"""The number of problems that one process of a solver plans before it is replaced."""
 SIZES = (*range(2, SMALL + 1), *(n + more for n in THRESHOLDS for more in (0, 1)))
 LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to six buffers; two of three are tight, some of them with a byte less than they need."""
+    """Draw a problem of two to six buffers; two of three are tight, and some of these are one byte too tight."""
     feature = FEATURES[seed % len(FEATURES)]
     if seed % 3 == 0:
         problem = small_problems(seed, 1)[0]
@@ -46,15 +46,15 @@ def draw(seed: int) -> Problem:
 
 
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
-    """Return a line for each answer of a solver, run in a separate process, that brute force contradicts.
+    """Return a line for each result of a solver, run in a separate process, that brute force contradicts.
 
-    Every plan must be valid, whether the solver proves it or not; the tally counts the outcomes of the solver.
+    Every plan must be valid, whether proved or not. `tally` counts the outcomes.
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
     for (problem, best), answer in zip(mine, ask(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
-        if answer.says_infeasible:  # a bound may have proved it before the solver ran
+        if answer.says_infeasible:  # A bound may have proved this before the solver ran.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
         elif answer.placements is not None:
             wrong += oracle.check(problem, answer.placements)
@@ -69,9 +69,9 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the faults in the plans of `auto` and of another solver for a problem with two features."""
-    warnings.simplefilter("error")  # a solver's fault is reported as a warning
-    # The periods of sizes and pairs have no common factor, so that every size is combined with every pair in time.
+    """Yield the faults in the plans of `auto` and of one other solver for a problem that combines two features."""
+    warnings.simplefilter("error")  # Faults of solvers are only warnings.
+    # The periods of sizes and pairs are coprime, so every size is eventually combined with every pair.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
     solver = suited[k % len(suited)]
@@ -79,7 +79,7 @@ def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
         tally[name] += 1
         try:
             yield from complaints(case, [name], LIMIT_S, is_quick=is_quick)
-        except Exception as error:  # noqa: BLE001 - the other cases are still tried
+        except Exception as error:  # noqa: BLE001 - continue with the other cases
             yield f"{case}: {name}: {type(error).__name__}: {error}"
 
 

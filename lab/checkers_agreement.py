@@ -1,10 +1,11 @@
-"""Compare the checkers of certificates: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
+"""Compare the certificate checkers with each other and with enumeration: `python -m lab.checkers_agreement N [SEED]`.
 
-The certificate of each random problem must claim the result of brute force. The checkers read it with the file as
-memplan writes it, and with other files of the same problem: escapes, closed lifetimes, tables, sizes as arguments. Then
-they read mutants of the certificate's words, of its bytes and of the problem's bytes, named forgeries, and claims of
-one byte more. The checker in Python and the one proved in Coq must accept the same files, enumeration must confirm the
-claims that they accept, and neither may accept a forgery or a false claim.
+The certificate of each random problem must claim the result of brute force. The checkers read it with the file that
+memplan writes, and with other files of the same problem: with escapes, closed lifetimes, as tables, with sizes as
+arguments. Then they read mutants of the certificate's words, of its bytes and of the problem's bytes, named forgeries,
+and claims of one byte more. The Python checker and the Coq-verified one must accept the same files, enumeration must
+confirm the claims that they accept, and neither may accept a forgery or a false claim. `--mutants 2` sets the number
+of mutants of each kind.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem's file, a certificate, and the other arguments of the command; `problem` is the content of the file.
+    """A problem file, a certificate and the other arguments of the command. `problem` is the parsed file.
 
-    `must` is True or False if the certificate must be accepted or refused, and None if that is unknown.
+    `must` is True if the certificate must be accepted, False if it must be refused, and None if that is unknown.
     """
 
     kind: str
@@ -82,7 +83,7 @@ def _replace_number(text: str, rng: random.Random) -> str:
 
 
 def escape_strings(text: str) -> str:
-    """Return a text of JSON in which a character of every second string is written as an escape."""
+    """Return JSON text in which one character of every second string is written as an escape."""
     pieces = text.split('"')
     for k in range(1, len(pieces), 4):
         if pieces[k] and "\\" not in pieces[k]:
@@ -92,7 +93,7 @@ def escape_strings(text: str) -> str:
 
 
 def close_lifetimes(data: Data) -> Data:
-    """Return an equal problem whose lifetimes include their last step."""
+    """Return an equal problem with closed lifetimes: their ends are the last steps in which a buffer is alive."""
     rows = []
     for row in data["buffers"]:
         spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]
@@ -105,7 +106,7 @@ def close_lifetimes(data: Data) -> Data:
 
 
 def table(data: Data, head: str) -> str | None:
-    """Return a problem as a table with columns `head` for lifetimes; None if a table cannot express the problem."""
+    """Return a problem as a CSV table with the lifetime columns `head`, or None if a table cannot express it."""
     ends, rows = head.split(","), []
     if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
         return None
@@ -121,7 +122,7 @@ def table(data: Data, head: str) -> str | None:
 
 
 def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield wrong files of a problem, each with its mistake; no checker may accept one with any certificate."""
+    """Yield (mistake, file) of wrong files of a problem, which no checker may accept with any certificate."""
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
@@ -145,7 +146,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
 
 
 def is_true(problem: Problem, said: str) -> bool:
-    """Return True if the claim of a certificate's third line is true by enumeration."""
+    """Return True if enumeration confirms the claim in a certificate's third line."""
     kind, *words = said.split()
     if kind in ("used", "infeasible"):
         score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -155,7 +156,7 @@ def is_true(problem: Problem, said: str) -> bool:
     if best is None or best[0] is None:
         return best is None
     claimed, found = Fraction(int(words[0]), int(words[1])), Fraction(best[0])
-    # Enumeration sums costs as floats, which may differ in the last digits.
+    # Enumeration sums costs as floats, which may differ in the last digits, so compare with a tolerance.
     found = claimed if abs(found - claimed) <= abs(claimed) / 10**9 else found
     used = [(word, end) for word, end in zip(words[2:], best[1], strict=False) if word != "-"][::-1]
     first = 1 if kind == "balanced" else 0
@@ -165,13 +166,13 @@ def is_true(problem: Problem, said: str) -> bool:
 
 
 class Checkers:
-    """The checkers of certificates, each of which accepts or refuses a certificate of a file."""
+    """The certificate checkers, each of which accepts or refuses a certificate for a file."""
 
     def __init__(self, folder: Path) -> None:
         self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:
-        """Let all checkers read a case; yield a line for each wrong or differing verdict."""
+        """Let all checkers read a case, and yield a line for each wrong verdict or disagreement."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
         asked = case.flags, *files, case.sizes
         found = {"Python": python_verdict(*asked), "proved": self._proved.answer(*asked)}
@@ -200,7 +201,7 @@ class Checkers:
 
 
 def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
-    """Yield the cases of a problem and its certificate, with `mutants` of each kind."""
+    """Yield the cases for a problem and its certificate, with `mutants` of each kind."""
     rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()
@@ -239,14 +240,14 @@ def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Cas
 
 @cache
 def _checkers() -> Checkers:
-    """Return the checkers of this process."""
+    """Return the checkers, which this process creates only once."""
     folder = tempfile.mkdtemp(prefix="memplan-checkers-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Checkers(Path(folder))
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 2) -> Iterator[str]:
-    """Yield the faults of a certificate, and of the checkers' answers about it, its mutants and forgeries."""
+    """Yield the faults of a certificate, and of the checkers' verdicts on it, its mutants and forgeries."""
     problem = draw(seed)
     profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
     plan = solve(problem, time_limit_s=10, profile=profile)

@@ -1,11 +1,11 @@
 """Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | above | COMMAND`.
 
 COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process. `post` sends
-`POST /v1/plan` to the app in this process, with a separate store and no worker processes: one request to warm it up,
-then five, each with a new problem; the least of the five counts is reported, as the server's loops may run meanwhile.
-`reordered` sends each problem twice, and counts the second time, with its rows in another order; `above` sends problems
-with a buffer larger than its pool. Functions, methods, properties and nested functions count, in all threads, once
-each; comprehensions, lambdas, class bodies and modules do not.
+`POST /v1/plan` to the app in this process, with a separate store and no workers: one request as a warm-up, then five,
+each with a new problem. The least of the five counts is reported, because the server's loops may run at the same time.
+`reordered` sends each problem twice, with its rows reordered, and counts the second request. `above` sends problems
+with a buffer larger than its pool. Each function, method, property and nested function in any thread counts once;
+comprehensions, lambdas, class bodies and modules do not count.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from memplan.api.settings import Settings
 _ROOT = Path(memplan.__file__).parents[1]
 _NOT_OURS = (str(_ROOT / ".venv"), str(_ROOT / "lab"), str(_ROOT / "tests"))
 Function = tuple[str, str]
-"""A file, from the top of the repository, and the qualified name of a function in it."""
+"""A file, relative to the repository, and the qualified name of a function in it."""
 
 
 class Recorder:
-    """A recorder of the functions that are entered, in all threads that start after it is made."""
+    """A recorder of the functions that are entered, in this thread and in all threads started later."""
 
     def __init__(self) -> None:
         self._entered: set[CodeType] = set()
@@ -44,18 +44,18 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return the functions of memplan entered since the last call, and forget them."""
+        """Return memplan's functions entered since the last call, and forget them."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
             for code in entered
             if code.co_filename.startswith(str(_ROOT)) and not code.co_filename.startswith(_NOT_OURS)
-            if not code.co_name.startswith("<") and code.co_flags & 2  # it has locals of its own: a function
+            if not code.co_name.startswith("<") and code.co_flags & 2  # The flag marks functions.
         }
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters; if `is_known`, its reordered problem was planned before."""
+    """Return the functions that one request enters; with `is_known`, the same problem was planned before, reordered."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
@@ -65,7 +65,7 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
             rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
             if is_known:
                 client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
-            time.sleep(0.6)  # so that all pending writes of the last request are done
+            time.sleep(0.6)  # Wait for pending writes of the last request.
             recorder.functions()
             client.post(f"/v1/plan{query}", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())
@@ -80,7 +80,7 @@ def functions_of_command(words: list[str]) -> set[Function]:
 
 
 def main() -> None:
-    """Count the functions of a call, and print the numbers of functions and of files."""
+    """Count the functions of a call, and print the numbers of functions and files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the functions as well")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | above | COMMAND")

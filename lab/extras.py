@@ -1,7 +1,7 @@
-"""Run the documented use of each extra, in a new environment with it alone: `python -m lab.extras [NAME ...]`.
+"""Run the documented use of each extra in a new environment with only this extra: `python -m lab.extras [NAME ...]`.
 
-Run it before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs in its own
-environment, and hides from imports all packages that the extra does not require.
+Run it before a release; `pip install '.[NAME]'` creates each environment. The gate runs the same programs in its own
+environment, and hides all packages that the extra does not require.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 BASE = "base"
 _HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['MEMPLAN_HIDDEN'].split()))\n"
-"""The text of `sitecustomize.py`, which makes hidden packages look uninstalled, also in child processes."""
+"""The content of `sitecustomize.py`, which makes hidden packages look uninstalled, also in child processes."""
 _COMMAND = """
 import shlex
 from memplan.api.cli.main import main
@@ -159,11 +159,11 @@ run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
 """,
 }
-"""For each extra, the program of its documented use."""
+"""The program of the documented use of each extra."""
 
 
 def requirements(extra: str) -> list[str]:
-    """Return the requirements of memplan's base together with those of an extra of `pyproject.toml`."""
+    """Return the requirements of memplan itself and of an extra in `pyproject.toml`."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     found, names = list(project["dependencies"]), [] if extra == BASE else [extra]
@@ -176,21 +176,21 @@ def requirements(extra: str) -> list[str]:
 
 
 def unrelated_packages(extra: str) -> list[str]:
-    """Return the installed packages that neither memplan nor an extra requires, directly or indirectly."""
+    """Return the installed packages that neither memplan nor the extra requires, directly or indirectly."""
     kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
     packages = metadata.packages_distributions()
     return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_normal_name, brought_by)))
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Return the requirements of an extra that are not installed here."""
+    """Return the requirements of an extra that are not installed in this environment."""
     needed = [Requirement(line) for line in requirements(extra)]
     installed = {_normal_name(each.name) for each in metadata.distributions()}
     return [each.name for each in needed if _applies(each, "") and _normal_name(each.name) not in installed]
 
 
 def _distributions(needed: Iterable[Requirement]) -> set[str]:
-    """Return the names of the distributions that some requirements need, directly or indirectly."""
+    """Return the names of the distributions that the requirements need, directly or indirectly."""
     waiting, seen = [(each, "") for each in needed], set()
     while waiting:
         requirement, of_extra = waiting.pop()
@@ -201,7 +201,7 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
             seen.add(key)
             try:
                 waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
-            except metadata.PackageNotFoundError:  # it belongs to an extra that is not installed
+            except metadata.PackageNotFoundError:  # It belongs to an extra that is not installed.
                 continue
     return {name for name, _ in seen}
 
@@ -215,7 +215,7 @@ def _normal_name(name: str) -> str:
 
 
 def run(extra: str, folder: Path, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra, with its data in a folder instead of the user's."""
+    """Run the program of an extra, with its data in a folder instead of the user's folder."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],
         cwd=ROOT,
@@ -227,13 +227,13 @@ def run(extra: str, folder: Path, python: str = sys.executable, **environment: s
 
 
 def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra in this environment as if no other package were installed."""
+    """Run the program of an extra in this environment, with all other packages hidden."""
     (folder / "sitecustomize.py").write_text(_HIDE, encoding="utf-8")
     return run(extra, folder, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(unrelated_packages(extra)))
 
 
 def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
-    """Create an environment with one extra alone, and run its program there."""
+    """Create a new environment with only one extra, and run the extra's program there."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = f"{folder}/bin/python"
@@ -243,7 +243,7 @@ def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Run the named extras, or all; return 1 if any of them failed."""
+    """Run the programs of the named extras, or of all; return 1 if any of them failed."""
     failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_in_new(name)).returncode}
     print(json.dumps(failed, indent=1) if failed else "all work alone")
     return 1 if failed else 0

@@ -1,11 +1,11 @@
-"""Problems drawn by rule, for benchmarks: `python -m lab.families FOLDER NAME...`, then `memplan bench FOLDER`.
+"""Benchmark problems drawn by rule: `python -m lab.families FOLDER NAME...`, then `memplan bench FOLDER`.
 
-NAME is a family with parameters, `tight:n=30,seed=3`, or `seeds=8` for the seeds 1 to 8; or a file of a problem. A
-prefix `shuffled@2:` reorders the buffers by a seed; `mirrored:` reverses time. The same name gives the same problem on
-any machine; `index.json` in the folder has the peaks that are known to be reachable.
+NAME is a family with parameters, such as `tight:n=30,seed=3`; `seeds=8` draws the seeds 1 to 8. NAME may also be a
+problem file. The prefix `shuffled@2:` reorders the buffers by a seed, and `mirrored:` reverses time. The same name
+gives the same problem on any machine. The folder's `index.json` lists the peaks that are known to be reachable.
 
-A perfect packing is a rectangle of time and bytes cut into buffers: every byte is in use at every time, hence no plan
-has a smaller peak; and the cuts are a plan.
+A perfect packing is a rectangle of time and bytes cut into buffers. Every byte is in use at every time, so no plan has
+a smaller peak, and the cut itself is a plan.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Rectangle(NamedTuple):
 
 
 Cut = Callable[[Rectangle, Rectangle, np.random.Generator], list[Rectangle]]
-"""A function of a rectangle, the whole and a random generator that returns pieces; the rectangle if it is too small."""
+"""A function (rectangle, whole, random generator) that returns pieces, or the rectangle itself if it is too small."""
 HEIGHT = 2**20
-"""The height of perfect packings, in bytes."""
+"""The peak of perfect packings, in bytes."""
 
 
 def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle in two, from edge to edge, more often across its longer side."""
+    """Cut a rectangle in two from edge to edge, more often across its longer side."""
     start, end, low, high = piece
     width = (end - start) / (whole.end - whole.start)
     height = (high - low) / (whole.high - whole.low)
@@ -62,7 +62,7 @@ def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> 
 
 
 def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle in five, four around a central one, a pattern that no cuts from edge to edge can make."""
+    """Cut a rectangle in five, four around a central one: a pattern that cuts from edge to edge cannot produce."""
     start, end, low, high = piece
     if end - start < 3 or high - low < 3:
         return guillotine(piece, whole, rng)
@@ -81,17 +81,17 @@ def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> li
 
 
 def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut the whole into exactly `n` rectangles, in random order; n must be at most half its area."""
+    """Cut the whole into exactly `n` rectangles, in random order; n must be at most half of its area."""
     pieces = [whole]
     while len(pieces) < n:
         k = _choose_piece(pieces, rng)
-        # A cut in five adds four pieces, so the last few pieces are made by cuts in two.
+        # A cut in five adds four pieces, so use cuts in two for the last few pieces.
         pieces[k : k + 1] = (cut if n - len(pieces) >= 4 else guillotine)(pieces[k], whole, rng)
     return [pieces[k] for k in rng.permutation(n).tolist()]
 
 
 def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
-    """Return the position of the next rectangle to cut, mostly drawn in proportion to area, else uniformly."""
+    """Return the position of the next rectangle to cut, mostly drawn in proportion to its area, else uniformly."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
     area = np.array([float(r.end - r.start) * (r.high - r.low) for r in pieces])
@@ -107,10 +107,10 @@ def perfect_problem(
     by: str = "shrinking",
     steps: int = 0,
 ) -> Problem:
-    """Cut `HEIGHT` bytes of a pool into `n` buffers whose sizes are multiples of `granule`.
+    """Cut a pool of `HEIGHT` bytes into `n` buffers whose sizes are multiples of `granule`.
 
-    Time has `steps` steps, or three for each buffer and at least 60. Then `slack` percent of the buffers are shrunk, or
-    removed if `by` is removal: the height stays reachable, and the optimum may be lower.
+    Time has `steps` steps, or by default three per buffer and at least 60. Then `slack` percent of the buffers are
+    shrunk, or removed if `by` is "removal"; the height stays reachable, but the optimum may be lower.
     """
     rng = np.random.default_rng(seed)
     whole = Rectangle(0, steps or max(60, 3 * n), 0, HEIGHT // granule)
@@ -125,10 +125,10 @@ def perfect_problem(
 
 
 def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
-    """Draw buffers that fill the pool at every time, without a known packing; the best peak is often above the bound.
+    """Draw buffers that fill the pool at every time, without a known packing; the optimum is often above the bound.
 
-    About `live` buffers of at most `height` bytes together are alive at once. In each step about `turnover` of them
-    end, and others of as many bytes start. There may be a few more than `n` buffers.
+    About `live` buffers, with `height` bytes together, are alive at once. In each step, about `turnover` of them end,
+    and new buffers with the same total size start. There may be a few more than `n` buffers.
     """
     rng = np.random.default_rng(seed)
     alive = [(0, size) for size in _shares(height, live, rng)]
@@ -148,9 +148,9 @@ def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int 
 
 
 def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
-    """Draw two buffers a step on average, with geometric lifetimes (mean 1/alpha) and lognormal(10, sigma) sizes.
+    """Draw on average two buffers per step, with geometric lifetimes (mean 1/alpha) and lognormal(10, sigma) sizes.
 
-    Other planners were measured on such problems. About 2/alpha buffers are alive at once.
+    Such problems were used to measure other planners. About 2/alpha buffers are alive at once.
     """
     rng = np.random.default_rng(seed)
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
@@ -160,12 +160,12 @@ def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: flo
 
 
 def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
-    """Draw a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
+    """Draw a random problem with up to n/10 buffers alive at once, so that about n²/11 pairs conflict."""
     return draw_random_problem(seed, n, min(1.0, 20 / n), sigma)
 
 
 def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Split a total into `parts` positive numbers (fewer if it is too small); all splits are equally likely."""
+    """Split a total into `parts` positive integers (fewer if it is too small); all splits are equally likely."""
     cuts = 1 + np.sort(rng.choice(max(1, total - 1), min(parts, total) - 1, replace=False))
     shares: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return shares
@@ -189,7 +189,7 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
 
 
 def shuffle_buffers(problem: Problem, seed: int) -> Problem:
-    """Return the problem with its buffers in another order."""
+    """Return the problem with its buffers in a random order."""
     order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
     return replace_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
 
@@ -206,12 +206,12 @@ def mirror_time(problem: Problem) -> Problem:
 
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
-    # Times are mirrored at -1/2, so that the mirror image of each 64-bit time is a 64-bit time.
+    # Mirror at -1/2, so that the mirror image of each 64-bit time is a 64-bit time.
     return -1 - end, -1 - start
 
 
 def pose(name: str) -> Problem:
-    """Return the problem of a name: drawn by a family, or read from a file."""
+    """Return the problem with this name, which a family draws or a file contains."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
         return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
@@ -224,13 +224,13 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return a name as a list; of a name with `seeds=N`, N names with the seeds 1 to N."""
+    """Return the names that a suite stands for: N names with the seeds 1 to N for `seeds=N`, else the suite itself."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 
 
 def main() -> None:
-    """Write a folder of drawn problems with an index."""
+    """Write a folder of drawn problems, with an index."""
     import argparse
 
     parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")

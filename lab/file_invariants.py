@@ -1,7 +1,8 @@
 """Compare the answers of all questions about one file with each other: `python -m lab.file_invariants [COUNT [SEED]]`.
 
-First come all small files of the project: models, dumps, problems, graphs and programs. Then come drawn models in six
-formats, whose live bytes are counted independently. `extensions/systems/tests/test_file_invariants.py` tries some.
+The first part uses all small files of the project: models, dumps, problems, graphs and programs. The second part uses
+random models in six formats, whose live bytes are counted independently. `test_file_invariants.py` in
+`extensions/systems/tests` tries a few.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MOST_BYTES = 12_000
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, bytes) of the project's small files that questions can be asked about."""
+    """Yield (path, bytes) of the project's small files about which questions can be asked."""
     yield from chain(foreign_files.files(), foreign_files.models())
     ProblemLibrary(_ROOT / "library").unpack()
     for folder in _FOLDERS:
@@ -36,14 +37,14 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each invariant that the answers about a drawn model break."""
+    """Yield a line for each invariant that the answers about a random model violate."""
     name, data, live = draw_file(seed)
     for line in violations(data, name, live=live, tally=tally):
         yield f"{name}: {line}"
 
 
 def main() -> int:
-    """Compare the answers about files, then the answers about drawn models; return 1 if some disagree."""
+    """Compare the answers about files and then about random models; return 1 if some disagree."""
     tally, found = Counter[str](), 0
     for name, data in files():
         for line in violations(data, Path(name).name, tally=tally):

@@ -1,7 +1,8 @@
-"""Read broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and stops at the first one that is
-neither read nor refused with a sentence, or that takes more than half a minute or four gigabytes.
+"""Read broken models: `python -m lab.fuzz_importers tflite 100000` reads that many files of one importer.
 
-Each is a valid file with bytes cut, flipped, spliced from another file, or with changed numbers; a seed reproduces it.
+It stops at the first file that is neither read nor refused with a sentence, or that takes over 30 s or 4 GiB.
+
+Each is a valid file with bytes cut, flipped, spliced from another file, or with changed numbers; a seed determines it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.support.dump_files import DUMPS, MEMORIES, PACKS, dump_bytes, percept
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 PLANNED = DUMPS / "wrong" / "onnxruntime-32466.onnx"
-"""The model with which files are read that contain only a plan."""
+"""The model that is given with files that contain only a plan."""
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
@@ -43,7 +44,7 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
 
 
 def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Return an exported program of PyTorch whose JSON was changed by a function."""
+    """Return an exported PyTorch program whose JSON is changed by a function."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -74,18 +75,18 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tilelang": lambda: dump_bytes("wrong/tilelang-ascend-1765.tir"),
     "onnxruntime-plan": lambda: dump_bytes("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
-"""For each importer, a function that returns valid files."""
+"""A function that returns valid files, for each importer."""
 
 
 def _break_onnx(data: bytes, chance: random.Random) -> bytes:
-    """Return a well-formed model in which nodes, names, shapes or types were changed."""
+    """Return a well-formed ONNX model with changed nodes, names, shapes or types."""
     from memplan.extensions.models.tests import onnx_models
 
     return onnx_models.change_model(data, chance)
 
 
 def _break_json(data: bytes, chance: random.Random) -> bytes:
-    """Return JSON in which one to four values were changed, removed or repeated."""
+    """Return JSON with one to four values changed, removed or repeated."""
     whole = json.loads(data)
     for _ in range(chance.randint(1, 4)):
         inside = whole
@@ -111,7 +112,7 @@ def _break_json(data: bytes, chance: random.Random) -> bytes:
 
 
 def _break_lines(data: bytes, chance: random.Random) -> bytes:
-    """Return a text in which one to four lines were removed, repeated, or got words of other lines."""
+    """Return a text with one to four lines removed, repeated, or mixed with words of other lines."""
     lines = data.splitlines(keepends=True)
     for _ in range(chance.randint(1, 4)):
         at, other = chance.randrange(len(lines)), chance.choice(lines)
@@ -137,11 +138,11 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "cadence": _break_json,
     **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _break_lines),
 }
-"""For each importer, a function that breaks a file's content but keeps its syntax, which random bytes mostly break."""
+"""For each importer, a function that changes a file's content but keeps its syntax, unlike random bytes."""
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
-    """Return one of an importer's valid files with one to four random faults."""
+    """Return one of the importer's valid files with one to four random faults."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
         return INSIDE[name](chance.choice(seeds), chance)
@@ -170,7 +171,7 @@ def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file; return "read", or the name of the error whose sentences explain why it was refused."""
+    """Read a file; return "read", or the name of the error that refuses it with sentences."""
     try:
         if file_readers()[name].of is None:
             model = read_as(name, data, ModelOptions())

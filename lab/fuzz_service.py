@@ -1,10 +1,10 @@
-"""Send drawn requests to a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
+"""Send random requests to a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
 
-Headers, queries and bodies are wrong together, and some requests cost the server far more than their sender. The run
-ends at the first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log.
-Each request follows from the seed and its number alone, except for ids of jobs. A status of 503 with `Retry-After` is
-counted, but is no failure; nor is a 504, as drawn time limits are short. Meanwhile `/healthz` is requested every five
-milliseconds on a separate connection; its latency counts from the scheduled time.
+Headers, queries and bodies are wrong in combination, and some requests cost the server far more than their sender. The
+run ends at the first response with a status of 500 or more, at a request without a response, and at a traceback in the
+log. Except for job ids, each request follows from the seed and its number alone. A status of 503 with `Retry-After` is
+counted but is not a failure, nor is a 504, because the random time limits are short. At the same time, `/healthz` is
+requested every five milliseconds on a separate connection; its latency counts from the scheduled time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.support.drawn_requests import draw_request
 from lab.support.served import ServerProcess, run_server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
-"""The seconds to wait until an answer begins and until it ends, as the events of a waiting job may go on for long."""
+"""The seconds to wait for the start and for the end of a response; events of a waiting job may continue for long."""
 _HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -50,14 +50,14 @@ class _Findings:
 
 
 def main() -> int:
-    """Send all requests, until an answer is wrong; print the outcomes as one line of JSON; return 1 after a fault."""
+    """Send all requests until a response is wrong; print the outcomes as one line of JSON; return 1 after a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # This setting ends requests without a time limit of their own soon.
+        # Limit the time of requests that have no time limit of their own.
         with run_server(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
-    """Send requests on several connections at once, and ask `/healthz` meanwhile."""
+    """Send requests on several connections at once, and probe `/healthz` at the same time."""
     found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:
@@ -102,7 +102,7 @@ async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Finding
 
 
 async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
-    """Request `/healthz` until cancelled; note the seconds of each answer from its scheduled time."""
+    """Request `/healthz` until cancelled, and record the seconds from each request's scheduled time to its response."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     due = time.monotonic()
     while True:
@@ -116,7 +116,7 @@ async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
 
 
 async def _exchange(own: ServerProcess, request: bytes) -> bytes:
-    """Send a request on a new connection; return all bytes received until the server hung up."""
+    """Send a request on a new connection, and return all bytes received until the server closes it."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     parts: list[bytes] = []
     try:

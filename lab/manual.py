@@ -1,4 +1,4 @@
-"""Write docs/reference.md: every question and command, with its inputs, its options and its exit statuses."""
+"""Write docs/reference.md: all questions and commands with their inputs, options and exit statuses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memplan.questions.reading import ReadOptions
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
 _SHARED_BY = 2
-"""An option that at least this many commands describe in the same words is described once for all."""
+"""The number of commands with the same description of an option from which on it is described once for all."""
 _SECONDS = " Write 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
 
@@ -32,7 +32,7 @@ _SYSTEMS = """## Other systems
 
 
 def manual() -> str:
-    """Return the page: the part written by hand, and then the part derived from definitions."""
+    """Return the page: the part written by hand, followed by the part derived from the definitions."""
     head = PAGE.read_text().partition(_MADE)[0]
     commands = {name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
     counts = Counter(_wording(option) for command in commands.values() for option in _options(command))
@@ -46,14 +46,14 @@ def manual() -> str:
 
 
 def _options(command: Command) -> Iterator[Option]:
-    """Yield the options of a command and of its subcommands."""
+    """Yield the options of a command and of all its subcommands."""
     every: list[Any] = [*command.commands.values()] if isinstance(command, Group) else [command]
     for each in every:
         yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
 
 
 def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines about a command, or about a question that is also a command."""
+    """Yield the lines about a command, which may also be a question."""
     question = QUESTIONS.get(name)
     text = question.help if question else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
@@ -74,7 +74,7 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
 
 
 def _call_forms(question: Question[Any], name: str) -> str:
-    """Return the forms of a question as a command and in Python."""
+    """Return the forms in which a question is asked: as a command and in Python."""
     files = (each for each in question.inputs if each.from_file is not None)
     written = " ".join(_file_argument(each) if each.required else f"[{_file_argument(each)}]" for each in files)
     kinds = inspect.signature(question.function).parameters
@@ -89,14 +89,14 @@ def _file_argument(each: Input[Any]) -> str:
 
 
 def _wording(option: Option) -> tuple[str, str]:
-    """Return the flags of an option with their values, and its help."""
+    """Return the flags of an option with its values, and its help text."""
     choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 
 
 def _details(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return the name of the option's field, if it differs from the flag, and its default."""
+    """Return the name of the option's field, if it differs from the flag, and its default, if it has one."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)
@@ -113,7 +113,7 @@ def _default_text(default: Any) -> str:
 
 
 def _system_row(system: System) -> str:
-    """Return the row of a system: the files read, its planners, and the files written for it."""
+    """Return the table row of a system: the files read, its planners, and the files written for it."""
     planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
     again = [
         *(f"`{target}`" for target in system.writers),

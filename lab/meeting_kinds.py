@@ -1,6 +1,6 @@
-"""All questions about problems that combine kinds, checked by brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
+"""Check all questions about problems that combine kinds by brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
 
-Of the table that counts how often two kinds were combined, only the rarest pair is printed.
+Of the counts of how often each pair of kinds was combined, only the smallest is printed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
             for fault in faults(number, problem, tally, posted_to(service)):
                 n_faults += 1
                 print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
-            if number % 1000 == 999:  # the progress of a long run
+            if number % 1000 == 999:  # Report the progress of a long run.
                 print(f"{number + 1:,} of {given.count:,}, {n_faults} faults", file=sys.stderr, flush=True)
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")

@@ -1,8 +1,8 @@
-"""Compare least times with a link with brute force: `python -m lab.offload_agreement [COUNT [SEED]]`.
+"""Compare least times of programs with a link with brute force: `python -m lab.offload_agreement [COUNT [SEED]]`.
 
-It asks, in counted work, for programs of each drawn graph within a limit between its peak and one byte below the need
-of any program, with links of several speeds. A search of all programs confirms infeasible limits, least times and
-bounds, and a checker without memplan checks the steps. The tests try a few cases.
+For each random graph, it asks in counted work for programs within a limit between the graph's peak and one byte below
+the need of any program, with links of several speeds. A search of all programs confirms infeasible limits, least times
+and bounds, and an independent checker checks the steps. The tests try a few cases.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from memplan.extensions.recompute.tests.offload_oracle import min_time
 from tests.support.operation_graphs import plain_graph, training_chain
 
 _PARTS = (-1, 0, 30, 60)
-"""Limits, in percent of the way from the least need of any program to the peak; -1 is one byte below that need."""
+"""The limits, in percent of the way from the least need of any program to the peak; -1: one byte below that need."""
 _SPEEDS = (0.25, 0.5, 1, 3)
 CHECKER: Any = transfers
-"""The checker, a plain script without types."""
+"""The checker, typed as Any because it is a plain script without annotations."""
 
 
 def draw(seed: int) -> OperationGraph:
@@ -62,7 +62,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
-    """Yield a line for each point with steps for which the checker finds another peak or another time."""
+    """Yield a line for each point with steps whose peak or time the checker contradicts."""
     for point in answer.points:
         if point.steps:
             steps = json.dumps([step.model_dump() for step in point.steps])
@@ -79,7 +79,7 @@ def _answer_within(graph: OperationGraph, link: float, limit: int) -> Recomputed
 
 
 def main() -> int:
-    """Run the comparison."""
+    """Run the comparison, and return the exit status."""
     return run_cases("offload_agreement", faults, count=300)
 
 

@@ -1,8 +1,8 @@
 """Compare certificates of orders with enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
 
-The proved bound of each random graph is certified, by its witness and by a complete search in both directions. The
-checker must accept these certificates, and no mutant that claims a byte more than the least peak by enumeration. Then
-joins, swaps and runs are drawn, and a search with all that the checker accepts must still find an order within the
+The proved bound of each random graph is certified by its witness and by a complete search in both directions. The
+checker must accept these certificates, but no mutant that claims one byte more than the least peak by enumeration. Then
+joins, swaps and runs are drawn, and a search with all steps that the checker accepts must still find an order with the
 least peak. The tests try a few graphs.
 """
 
@@ -29,7 +29,7 @@ _WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as
 
 
 def draw(seed: int) -> OperationGraph:
-    """Draw a graph of four to nine operations; two of three have equal operations, or outputs written over inputs."""
+    """Draw a graph of four to nine operations; two of three have equal operations or outputs written over inputs."""
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
@@ -38,7 +38,7 @@ def draw(seed: int) -> OperationGraph:
 
 
 def _double_operations(graph: OperationGraph) -> OperationGraph:
-    """Return a graph with two copies of each operation, which share the given tensors."""
+    """Return a graph with two copies of each operation, which share the given input tensors."""
     n, m = len(graph.ops), len(graph.size)
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     made = {t for t in range(m) if graph.maker[t] is not None}
@@ -64,7 +64,7 @@ def is_accepted(text: str, lines: list[str]) -> bool:
 
 
 def mutant(lines: list[str], rng: random.Random) -> list[str]:
-    """Return a certificate with one or two random changes: a word, or a line removed, repeated or added."""
+    """Return a certificate with one or two random changes: a changed word, or a removed, repeated or added line."""
     found = list(lines)
     for _ in range(rng.randint(1, 2)):
         k, kind = rng.randrange(2, len(found)), rng.randrange(5)
@@ -114,7 +114,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
             else:
                 search.branch(state)
     except SEARCHED.Refused as refused:
-        return "an order within" in str(refused)
+        return "no order must stay within" in str(refused)
     return False
 
 
@@ -122,14 +122,14 @@ def _is_step_accepted(step: Any) -> bool:
     try:
         step()
     except SEARCHED.Refused as refused:
-        if "an order within" in str(refused):
+        if "no order must stay within" in str(refused):
             raise
         return False
     return True
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
-    """Return a line for each fault of the certificates of a graph."""
+    """Return a line for each fault in the certificates of a random graph."""
     graph, rng, found = draw(seed), random.Random(seed), []
     best, text = min_peak(graph), write_graph(graph).decode()
     result = order_operations(graph, deterministic=True)
@@ -142,7 +142,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak is not in the first part of the graph, so that no search of it is possible.
+            # The peak is not in the first part of the graph, so it cannot be certified by a search.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

@@ -1,7 +1,7 @@
-"""Build the page's bundles of its JavaScript modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
+"""Build the page's JavaScript bundles from its modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
 
-`built/page.js` runs in a page saved as a file, `built/live.js` in the page of a service. The first line of each has the
-digest of the sources, by which a test notices that a bundle is older than an edit.
+`built/page.js` is for a page saved as a file, `built/live.js` for the page of a service. The first line of each
+contains the digest of the sources, by which a test notices that a bundle is outdated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FLAGS = ("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--ta
 
 
 def digest() -> str:
-    """Return the SHA-256 of all modules of the page."""
+    """Return the SHA-256 digest of all modules of the page."""
     found = hashlib.sha256()
     with as_file(STATIC) as folder:
         for path in sorted(folder.rglob("*.js")):
@@ -29,7 +29,7 @@ def digest() -> str:
 
 
 def build_bundle(main: str, esbuild: str) -> str:
-    """Return the bundle of an entry module, with the digest in its first line."""
+    """Return the bundle of an entry module, with the digest of the sources in its first line."""
     with as_file(STATIC) as folder:
         script = subprocess.run(
             [esbuild, str(folder / main), *_FLAGS], capture_output=True, text=True, check=True
@@ -38,10 +38,10 @@ def build_bundle(main: str, esbuild: str) -> str:
 
 
 def main() -> None:
-    """Write all bundles."""
+    """Write all bundles to the folder `built` of the page."""
     esbuild = shutil.which("esbuild")
     if esbuild is None:
-        raise SystemExit("esbuild: must be on the path; npm install esbuild has it")
+        raise SystemExit("esbuild: must be on the path; install it with `npm install esbuild`")
     with as_file(STATIC) as folder:
         (folder / "built").mkdir(exist_ok=True)
         for name, begins in BUNDLES.items():

@@ -1,8 +1,8 @@
-"""Compare lowest offsets and peaks of `verify` with the verifier: `python -m lab.places 60 [SEED]`.
+"""Compare the lowest offsets and peaks that `verify` reports with the verifier: `python -m lab.places 60 [SEED]`.
 
-Draws problems with every constraint kind and loose plans of them. The lowest offset that `verify` reports for a buffer
-must be the least one that the verifier accepts with all other buffers fixed. For each pool the largest end, and the
-live bytes with and without each buffer, are recounted time step by time step. `tests/planner/verify/test_tie_rules.py`
+It draws problems with all constraint kinds, and loose plans for them. The lowest offset that `verify` reports for a
+buffer must be the least offset that the verifier accepts with all other buffers fixed. For each pool, the largest end
+and the live bytes with and without each buffer are recounted step by step. `tests/planner/verify/test_tie_rules.py`
 runs some of the cases.
 """
 
@@ -22,13 +22,13 @@ from tests.support.tied_problems import draw_tied_problem
 
 Offsets = dict[int | str, tuple[str, int]]
 MOST = 12
-"""The most buffers of a problem."""
+"""The limit of buffers in a problem."""
 _RAISED = 30
 _SOLVE_S = 0.3
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the faults in the answer of `verify` about the loose plan of a drawn problem."""
+    """Yield the faults in the answer of `verify` about a loose plan of a random problem."""
     problem, plan = loose_plan(seed)
     if plan is None:
         return
@@ -42,7 +42,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
-    """Return a drawn problem and a valid plan with some buffers raised; None if the problem has no plan."""
+    """Return a random problem and a valid plan with some buffers raised, or None for a problem without a plan."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
     best = solve(problem, time_limit_s=_SOLVE_S)
@@ -57,12 +57,12 @@ def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
 
 
 def roots(problem: Problem) -> list[int]:
-    """Return the buffers that are no aliases."""
+    """Return the positions of the buffers that are not aliases."""
     return [i for i in range(len(problem.buffers)) if i not in problem.buffers.aliases]
 
 
 def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
-    """Return the placements with buffer i and its aliases moved to another offset of its pool."""
+    """Return the placements with buffer i and its aliases moved to another offset in its pool."""
     ids = problem.buffers.ids
     pool, own = rows[ids[i]]
     inside = [j for j in range(len(ids)) if problem.roots.get(j, (j, 0))[0] == i]
@@ -70,13 +70,13 @@ def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets
 
 
 def plan_of(rows: Offsets) -> Plan:
-    """Return a plan with these placements and no claims."""
+    """Return a plan with the given placements and without claims."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in rows.items()]
     return Plan.model_validate({"status": "feasible", "placements": placements})
 
 
 def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
-    """Yield a line for each number that `verify` reports about a plan and that the verifier or a count refutes."""
+    """Yield a line for each number that `verify` reports about a plan and that the verifier or a recount refutes."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:
@@ -105,7 +105,7 @@ def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
 
 
 def lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
-    """Return True if one of the intervals contains a time."""
+    """Return True if one of the intervals contains the time."""
     return any(start <= time < end for start, end in intervals)
 
 

@@ -1,8 +1,8 @@
-"""Try the wheels of other platforms: `python -m lab.platforms FOLDER`, on the output of `python -m lab.release FOLDER`.
+"""Try the wheels of other platforms: `python -m lab.platforms FOLDER`, with the output of `python -m lab.release`.
 
-The C program of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`: aarch64
-under qemu, musl by its loader, Windows under wine. Its output, with each offset, must equal that with the wheel of
-x86_64. A platform whose programs cannot run on this machine is named, with the reason.
+The C program of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`: for
+aarch64 under qemu, for musl by its loader, for Windows under wine. Its output, including each offset, must equal that
+with the x86_64 wheel. A platform whose programs cannot run on this machine is printed with the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNNERS = {
     "x86_64-linux-musl": ["/lib/ld-musl-x86_64.so.1"],
     "x86_64-windows-gnu": ["wine"],
 }
-"""For each target, the command that runs its program on this machine; nothing runs macOS and musl on aarch64."""
+"""The command that runs a program of each target on this machine; macOS and musl on aarch64 cannot be run."""
 PROBLEMS = sorted((ROOT / "examples" / "problems").glob("*/*.csv"))
 
 
@@ -54,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list[str]:
-    """Return the output of the C program for each problem, linked to the library of a wheel."""
+    """Return the output of the C program, linked to the library of a wheel, for each problem."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if "/solvers/core/built/memplan." in name)
         library = folder / Path(name).name
@@ -65,7 +65,7 @@ def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list
     dynamic = [] if "windows" in target else ["-dynamic", "-Wl,-rpath,$ORIGIN"]
     command = [*compiler, *dynamic, str(source), str(library), "-o", str(program)]
     subprocess.run(command, cwd=folder, check=True)
-    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # wine says much about windows that it cannot open
+    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # Silence wine's messages about windows.
     for problem in PROBLEMS:
         shutil.copy(problem, folder / "problem.csv")
         run = [*runner, str(program), "problem.csv"]

@@ -1,7 +1,7 @@
-"""Make the files of a release on one machine: a source archive, a wheel for each platform, and their sums.
+"""Build the files of a release on one machine: a source archive, a wheel per platform and their checksums.
 
-The source archive has the last commit; wheels are built from it, and compiled by zig (`pip install ziglang`).
-The files depend on the commit alone: `--again` makes them in another folder, too, and fails if a byte differs.
+The source archive contains the last commit. The wheels are built from it; zig (`pip install ziglang`) compiles them.
+The files depend only on the commit: `--again` builds them in a second folder, too, and fails if a byte differs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Make the files of a release by the arguments of the command; return the exit status."""
+    """Build the release files that the command-line arguments select; return 1 if a file is faulty, else 0."""
     parser = argparse.ArgumentParser(prog="python -m lab.release", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "dist", help="where it goes (dist)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this platform; may be repeated")
@@ -58,8 +58,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
-    """Build the source archive and the wheels of the targets; return the files."""
-    # The folder is always the same, so that zig reuses its cached results.
+    """Build the source archive and a wheel for each target in a folder; return the paths of these files."""
+    # Always build in the same folder: zig caches results by path and can then reuse them.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "checkout").mkdir(parents=True)
@@ -77,7 +77,7 @@ def make(folder: Path, targets: Sequence[str]) -> list[Path]:
 
 
 def build(project: Path, kind: str, folder: Path, target: str = "") -> Path:
-    """Build a source archive or a wheel of a project into a folder; return the file."""
+    """Build a source archive or wheel (`kind`) of a project folder; return its path in `folder`."""
     moment = subprocess.run(
         ["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -90,7 +90,7 @@ def build(project: Path, kind: str, folder: Path, target: str = "") -> Path:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """Yield the faults for which an index or an installer would refuse the file."""
+    """Yield the reasons for which a package index or an installer would reject a release file."""
     if (size := file.stat().st_size) > MOST_BYTES:
         yield f"{file.name}: must have at most {MOST_BYTES:,} bytes, got {size:,}"
     if file.suffix != ".whl":
@@ -98,11 +98,11 @@ def faults(file: Path) -> Iterator[str]:
     with zipfile.ZipFile(file) as wheel:
         (about,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         for line in re.findall(r"^Requires-Dist: .* @ .*$", wheel.read(about).decode(), re.MULTILINE):
-            yield f"{file.name}: no index takes the direct reference in `{line}`"
+            yield f"{file.name}: package indexes reject the direct reference in `{line}`"
 
 
 def digest(file: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 digest of a file as hexadecimal digits."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

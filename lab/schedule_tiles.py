@@ -1,7 +1,8 @@
-"""Compare layers in tiles with an enumeration of all tiles: `python -m lab.schedule_tiles 2000 [SEED]`.
+"""Compare the tiling search with an enumeration of all tile sizes: `python -m lab.schedule_tiles 2000 [SEED]`.
 
-Layers and machines are drawn. Plain Python computes every tiling of each, and compares the least time and the least
-traffic with those of the search. `greedy_figures` is a tiler that halves the largest side of a tile until it fits.
+Layers and machines are random. Plain Python evaluates every tiling of a layer; the least latency and least traffic must
+equal the results of the search. `greedy_figures` computes a simple tiling that halves the largest side of the tile
+until the tile fits.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from memplan.extensions.schedule.search.networks import network_of
 from tests.support.networks import Network
 
 Tile = tuple[int, int, int, bool]
-"""The rows, columns and channels of a tile, and True if the loop over channels is the outermost one."""
+"""The rows, columns and channels of a tile, and whether the loop over channels is the outermost one."""
 _LIMITS = ("latency", "traffic")
 
 
 class Figures(NamedTuple):
-    """The time and the traffic of a layer in tiles, and its bytes in the fast memory and in a second one."""
+    """The latency and traffic of a tiled layer, and the bytes it needs in the fast and in the second memory."""
 
     latency: float
     traffic: int
@@ -37,12 +38,12 @@ class Figures(NamedTuple):
 
 
 def faults(seed: int, _: Counter[str]) -> list[str]:
-    """Return the differences for a drawn layer."""
+    """Return the differences between the search and the enumeration for the random layer of a seed."""
     return differences(seed)
 
 
 def differences(seed: int) -> list[str]:
-    """Return the differences between the search and the enumeration for a drawn layer."""
+    """Return the differences between the search and the enumeration for the random layer of a seed."""
     rng = random.Random(seed)
     graph, target = draw_layer(rng), draw_machine(rng)
     fast = frozenset(t for t in range(len(graph.tensors)) if t not in graph.kept and rng.random() < 0.1)
@@ -60,14 +61,14 @@ def differences(seed: int) -> list[str]:
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
             k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
-            # The search breaks ties by the other cost, with a weight of 1e-9.
+            # Accept tiny differences: the search adds the other cost with a weight of 1e-9 to break ties.
             if best != least and abs(best - least) > 1e-6 * least:
                 found.append(f"{objective} in {capacity} bytes: must be {least}, got {best}")
     return found
 
 
 def draw_layer(rng: random.Random) -> AccessGraph:
-    """Return a graph of one layer: a convolution, depthwise convolution, pool, sum of two tensors, or dense layer."""
+    """Return a random one-layer graph: convolution, depthwise convolution, pool, sum of two tensors or dense."""
     most = 14 if rng.random() < 0.1 else 8
     net = Network()
     x = net.input(rng.randint(1, most), rng.randint(1, most), rng.randint(1, 6))
@@ -88,7 +89,7 @@ def draw_layer(rng: random.Random) -> AccessGraph:
 
 
 def draw_machine(rng: random.Random) -> Target:
-    """Return a drawn target with a small fast memory."""
+    """Return a random target machine with a small fast memory."""
     fields = {
         "memories": [
             {"name": "L1", "capacity": rng.choice((60, 200, 500, 1500)), "alignment": rng.choice((1, 4, 16))},
@@ -109,13 +110,13 @@ def draw_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of layer v, counted tile by tile; tensors in `far` pass through the second memory."""
+    """Return the figures of layer v by simulating each tile; tensors in `far` pass through the second memory."""
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
-    cut = [_cut(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
+    cut = [_tile_spans(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
     reads = [read for read in row.reads if read.tensor not in fast]
-    # A tensor is not loaded again along an axis on which all tiles read the same range.
+    # Where all tiles read the same range of an axis, the tensor is loaded only once along that axis.
     alike = {
         (k, axis): len({read.windows[axis].source(*span, tensors[read.tensor].sizes[axis]) for span in cut[axis]}) == 1
         for k, read in enumerate(reads)
@@ -167,9 +168,9 @@ def walk(
 
 
 def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
-    """Return the figures of a layer by greedy tiling, which halves the largest side of the tile until the tile fits.
+    """Return the figures of a greedy tiling, which halves the largest side of the tile until the tile fits.
 
-    Both loop orders are tried, and the better one counts.
+    Of the two loop orders, choose the fitting one with less traffic.
     """
     out = graph.tensors[graph.operations[v].outputs[0]]
     sides = [out.rows, out.columns, max(1, out.channels)]
@@ -182,7 +183,7 @@ def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
         sides[largest] = -(-sides[largest] // 2)
 
 
-def _cut(length: int, size: int) -> list[tuple[int, int]]:
+def _tile_spans(length: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, length)) for a in range(0, length, size)]
 
 

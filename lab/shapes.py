@@ -1,10 +1,11 @@
-"""Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]`, or `FILE ...`.
+"""Check plans for all symbol values: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]` or `FILE ...`.
 
-`random`: drawn problems must have no overlap at any of up to 4,000 values, or at corners and 100 other values, and a
-peak within the proved one. `limits`: COUNT questions of one symbol, and staircases of two, are compared with all
-values. Files: a line each with the proved ratio, the mean and the worst waste at 50 values, and seconds. `models [NAME
-...]`: networks and training steps of torch with free dimensions, each in 20 s; if an answer claims to be optimal and
-`checkers/all_values.py` cannot decide this, the answer must say that it is unchecked.
+`random`: plans of random problems must be free of overlaps at all symbol values (if there are at most 4,000), or else
+at corners and 100 other values. Their peaks must respect the proved bound. `limits`: compare COUNT limits of one
+symbol, and staircases of two symbols, with an enumeration of all values. FILE: print for each problem file the proved
+ratio, the mean and worst waste at 50 values, and the seconds. `models [NAME ...]`: plan networks and training steps of
+torch with symbolic dimensions, each in 20 s. If a response claims optimality that `checkers/all_values.py` cannot
+decide, it must state that the claim is unchecked.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbol
 
 
 def programs_of(found: ShapesAnswer) -> OffsetPrograms:
-    """Return the programs of an answer."""
+    """Return the offset programs of a response together with the size expressions they use."""
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
 def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the overlaps and the false proofs in the plans for a drawn problem."""
+    """Yield the overlaps, and the peaks that contradict a bound or a proof, in plans for a random problem."""
     problem = draw_problem(seed, most_buffers=60)
     found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
     sized, points = compile_sizes(problem), values_of_all_symbols(problem)
@@ -56,7 +57,7 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the wrong limits of a drawn problem with few values, and with two symbols also its wrong staircases."""
+    """Yield wrong symbol limits of a random problem with few values, and wrong staircases if it has two symbols."""
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:
@@ -81,14 +82,14 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs that no other pair dominates with one larger number and an equal one."""
+    """Return, sorted, the pairs for which no other pair has one equal and one larger number."""
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Print a line for each model; yield a line for each answer that hides that the checker could not decide it."""
+    """Print a line for each model; yield a fault if a response hides that the checker could not decide its claim."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:
@@ -102,7 +103,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
 
 
 def row(path: Path, limit_s: float) -> str:
-    """Return the line about a file: buffers, orders, proved ratio, waste and seconds."""
+    """Return the report line of a problem file: buffers, orders, proved ratio, waste and seconds."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))
@@ -121,7 +122,7 @@ def row(path: Path, limit_s: float) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the program that the arguments name; return the exit status."""
+    """Run the check named by the first argument, or measure the given files; return 1 after faults, else 0."""
     if arguments[:1] == ["models"]:
         found = [*faults_of_models(arguments[1:])]
         print(*found, f"{len(found)} faults", sep="\n")

@@ -1,4 +1,4 @@
-"""Hooks of `mkdocs build` for pages of the site that differ from the documents in the repository."""
+"""Hooks of `mkdocs build` that generate or change pages of the documentation site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference of public Python names, a page that is generated from docstrings."""
+    """Add the page python.md to the site: a reference of memplan's public names, generated from docstrings."""
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, "python.md", content=python_reference()))
@@ -25,7 +25,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def python_reference() -> str:
-    """Return the page of all public names: functions, values, errors, each with its docstring and its fields."""
+    """Return the Markdown page of all public functions, values and errors with their docstrings and fields."""
     parts = ["# Python", "> For people who call memplan from Python: every name of `memplan`, with its docstring."]
     values = {name: getattr(memplan, name) for name in dir(memplan) if not name.startswith("_")}
     for title, names in (
@@ -38,7 +38,7 @@ def python_reference() -> str:
 
 
 def _name_section(name: str, value: Any) -> Iterator[str]:
-    """Yield the heading of a name, its signature, its docstring, and the fields of a model."""
+    """Yield the Markdown of one public name: heading, signature, docstring and the table of a model's fields."""
     yield f"### {name}"
     fields = getattr(value, "model_fields", {})
     if not fields and not issubclass(value if isinstance(value, type) else object, Exception):
@@ -53,12 +53,12 @@ def _name_section(name: str, value: Any) -> Iterator[str]:
 
 
 def _type_text(annotation: Any) -> str:
-    """Return a type as Python writes it, without its modules, for a cell of a table."""
+    """Return the source text of a type annotation without module names, escaped for a Markdown table cell."""
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation)).replace("|", "\\|")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return a page whose links to files outside of the documents lead to the repository."""
+    """Return the Markdown of a page; links to files outside docs/ now point to the repository's web page."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:

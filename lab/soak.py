@@ -1,10 +1,11 @@
 """Kill processes of a service while jobs arrive: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
-Two servers on one database and two workers run, each in a process. A round submits jobs and causes one fault while they
-are worked on: a process is killed with SIGKILL and starts again after a moment, both servers are restarted one after
-the other, or the time of day steps by up to two hours, for all processes, or for one of them if PostgreSQL provides the
-time. At the end no accepted job may be lost, none may have ended twice or failed, and every plan must pass the
-verifier. Half of the jobs are plans, easy and hard; the others are of all other kinds in turn.
+Two server processes share one database with two worker processes. Each round submits jobs and causes one fault while
+they run: it kills a process with SIGKILL and restarts it soon, restarts both servers one after the other, or changes
+the time of day by up to two hours. The time changes for all processes; with PostgreSQL, which provides the time of the
+service, for a single process. At the end, no accepted job may be lost or have finished twice or failed, and every plan
+must pass the verifier. Half of the jobs are plans, both easy and hard; the others cycle through all other kinds of
+questions.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ import os, pathlib, time
 _now, _shift_clock = time.time, pathlib.Path(os.environ["SOAK_STEP"])
 time.time = lambda: _now() + float(_shift_clock.read_text() or 0)
 """
-"""The code that each process runs at its start, which shifts its time of day by the seconds in a file."""
+"""Python code that each process runs at its start: it shifts the time of day by the seconds in a file."""
 
 
 def main() -> None:
-    """Run the rounds, and print the outcomes as one line of JSON."""
+    """Run the requested rounds and print the outcome as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("--seed", type=int, default=0)
@@ -49,7 +50,7 @@ def main() -> None:
 
 
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
-    """Run the rounds and check the final state; return the faults, and the number of jobs in each state."""
+    """Run the rounds and check the final state; return the faults caused and the number of jobs per state."""
     began = time.monotonic()
     url = f"sqlite:///{folder}/data/memplan.db"
     faults: Counter[str] = Counter()
@@ -86,7 +87,7 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
 
 
 def _restart_in_turn(servers: Sequence[Machine]) -> None:
-    """Restart servers in turn, each once the previous one is ready."""
+    """Restart the servers one after the other; wait until each is ready before stopping the next."""
     for machine in servers:
         machine.kill(signal.SIGTERM)
         machine.start()
@@ -94,7 +95,7 @@ def _restart_in_turn(servers: Sequence[Machine]) -> None:
 
 
 def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
-    """Let machines shift their clocks by seconds read from a file; return the files: one in common, or one each."""
+    """Make all machines read a clock shift (in seconds) from a file, shared or per machine; return these files."""
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
     for machine, file in zip(all_of_them, files, strict=True):
@@ -108,7 +109,7 @@ def _shift_clock(file: Path, draw: random.Random) -> None:
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
-    """Submit quick jobs and slow jobs, and cancel one occasionally."""
+    """Submit plan jobs and jobs of other kinds; cancel each with probability 0.1."""
     for k in range(_JOBS_A_ROUND):
         limit_s = draw.choice((0.5, 1.0, 2.0))
         if k % 2:

@@ -1,4 +1,4 @@
-"""Print the CPU seconds of starting memplan in several ways, the median of seven: python -m lab.starts."""
+"""Print the CPU seconds needed to start memplan in several ways (median of seven runs): python -m lab.starts."""
 
 import resource
 import subprocess
@@ -15,11 +15,11 @@ STARTS = {
     "version": ("-m", "memplan", "--version"),
     "script": ("-c", f"import memplan; memplan.solve(memplan.read_problem({_MODEL!r}))"),
 }
-"""The programs that are started, as arguments of Python."""
+"""The commands to measure, by name, as arguments of the Python interpreter."""
 
 
 def cpu_s(name: str) -> float:
-    """Return the CPU seconds of one start."""
+    """Run one of `STARTS` in a new process; return its user and system CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *STARTS[name]], cwd=ROOT, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -27,7 +27,7 @@ def cpu_s(name: str) -> float:
 
 
 def main() -> None:
-    """Print a line for each start."""
+    """Print one line for each command: its name and its median CPU seconds."""
     for name in STARTS:
         print(f"{name:8} {median(cpu_s(name) for _ in range(7)):.2f} s of CPU")
 

@@ -1,16 +1,16 @@
-"""Stop questions at any moment: `python -m lab.stops [--count 20000] [--seed S] [--entrance NAME] [--only QUESTION]`.
+"""Stop questions at random times: `python -m lab.stops [--count 20000] [--seed S] [--entrance NAME] [--only QUESTION]`.
 
-Questions of all kinds and options are drawn, and stopped in each of these ways in turn; `--entrance` chooses one:
+Random questions of all kinds are stopped in each of these ways in turn; `--entrance` selects one way:
 
-- `clock`, `cancelled`: in this process at the n-th time that the question checks the time, by its deadline or by its
-  caller, for some 20 drawn n of each question.
+- `clock`, `cancelled`: in this process, when the question checks the time for the n-th time, because its deadline
+  passes or its caller cancels it. Each question is stopped at up to 20 random n.
 - `limit`, `hang-up`, `job`: at a separate server, by a short limit, by a client that closes the connection, and as a
   job that is cancelled. `memory`: at a server whose processes have a few hundred MiB.
 
-Each question must end with an answer that it verifies and that the complete answer does not contradict, or with 504 (a
-job: cancelled without an answer) and a sentence about the progress. Any other end is printed, and makes the command
-fail. The last lines are a table of the questions. If the n-th check of the time is not the last, the line of the
-question also has the number of further checks, and the processor seconds from the stop to the end.
+A stopped question must return a response that passes its own verification and does not contradict the complete
+response; or it must end with status 504 (as a job: cancelled without a result) and a message about its progress. Any
+other outcome is printed, and makes the command fail. The last lines are a table with a row per question. The row
+includes two maxima over all stops: the number of further time checks and the CPU seconds from the stop to the end.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from memplan.questions.question.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20
-"""The most moments at which one question is stopped in this process."""
+"""The maximum number of moments at which one question is stopped in this process."""
 _SHARE_THERE = 0.3
-"""The fraction of the stops that are made at a server over HTTP."""
+"""The fraction of all stops that are made over HTTP at a server."""
 _AT_ONCE = 4
 _SIZES_HERE, _SIZES_THERE = (3, 60), (5, 3_000)
 _LIMIT_S, _PATIENCE_S = 2.0, 60.0
 _MEMORY = {"worker_memory_bytes": str(400 * 2**20)}
 _COLUMNS = ("stops", "answered", "noted", "hung up", "504", "busy", "refused", "wrong", "500")
 _PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
-"""Pairs of fields: in any two answers to a question, the first is never below the second."""
+"""Pairs (value, bound) of response fields: a value in one response is never below a bound in another one."""
 _ROUNDING = 1e-12
-"""The relative difference that sums of floating-point numbers in two orders may have."""
+"""The maximum relative difference between two floating-point sums of the same terms in different orders."""
 _OF_SCHEDULES = "latency"
-"""The objective that the bound of a schedule limits by default."""
+"""The default objective of `schedule`: its lower bound limits this field."""
 
 
 @dataclass
 class Tally:
-    """The outcomes of stops by question; `asked_on` and `went_on_s` are maxima after a stop, `wrong` are faults."""
+    """Outcomes of stops by question, faults (`wrong`), and maxima of time checks and CPU seconds after a stop."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     asked_on: Counter[str] = field(default_factory=Counter)
@@ -69,7 +69,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, name: str, outcome: str, words: str = "") -> None:
-        """Count a stop with its outcome, and print one that went wrong."""
+        """Count the outcome of one stop, and print it if it is a fault."""
         self.counts[name]["stops"] += 1
         self.counts[name][outcome] += 1
         if outcome in ("wrong", "500"):
@@ -77,8 +77,8 @@ class Tally:
             print(self.wrong[-1], flush=True)
 
     def table(self) -> Iterator[str]:
-        """Yield the rows of a table of all questions."""
-        yield " | ".join(("question", *_COLUMNS, "asks behind", "CPU s behind"))
+        """Yield the lines of a table with one row per question and a row of totals."""
+        yield " | ".join(("question", *_COLUMNS, "time checks after stop", "CPU s after stop"))
         for name, counts in sorted(self.counts.items()):
             row = name, *(counts[column] for column in _COLUMNS), self.asked_on[name], f"{self.went_on_s[name]:.2f}"
             yield " | ".join(map(str, row))
@@ -88,12 +88,12 @@ class Tally:
 
 @dataclass
 class TimedAsks(Asks):
-    """Checks of the time that record the processor time of the first check that reports the end."""
+    """Counts the time checks of a question, and records the CPU time of the first check that demands the end."""
 
     over_cpu_s: float | None = None
 
     def is_over(self) -> bool:
-        """Return True if the question must stop, and count the check."""
+        """Count a time check; return True if the question must stop now."""
         is_over = super().is_over()
         if is_over and self.over_cpu_s is None:
             self.over_cpu_s = time.process_time()
@@ -101,11 +101,11 @@ class TimedAsks(Asks):
 
 
 DrawnQuestion = tuple[str, dict[str, Any], str]
-"""The name of a question, its body, and a description of its inputs."""
+"""A question's name, the body of its request, and a description of its inputs."""
 
 
 def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> DrawnQuestion:
-    """Return the question with a number, of a seed; the same arguments give the same question."""
+    """Return a random question called `name` with a body of the given sizes; seed and number determine it."""
     draw = random.Random(f"{seed} {number}")
     _, body, _, words = draw_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
     return name, json.loads(body), f"seed {seed} number {number}, {words}"
@@ -114,7 +114,7 @@ def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> 
 def stopped_here(
     drawn_question: DrawnQuestion, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally
 ) -> int:
-    """Stop a question in this process at some of its checks of the time; return the number of stops."""
+    """Stop a question in this process at random time checks, at most `most`; return the number of stops."""
     (name, body, words), whole = drawn_question, Asks()
     question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def stopped_here(
             tally.went_on_s[name] = max(tally.went_on_s[name], time.process_time() - asks.over_cpu_s)
         kind = {"not in time": "504"}.get(outcome, outcome.partition(":")[0])
         tally.add(
-            name, kind, f"{words}, {way} behind ask {last} of {whole.count}: {outcome}\n{json.dumps(body)[:4000]}"
+            name, kind, f"{words}, {way} after time check {last} of {whole.count}: {outcome}\n{json.dumps(body)[:4000]}"
         )
         done += 1
     return done
@@ -143,7 +143,7 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return the outcome of a stopped question, or the last frames of the traceback of a fault of memplan."""
+    """Return the outcome of a stopped question; if memplan raises an exception, the last frames of its traceback."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - every fault is reported
@@ -151,22 +151,22 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return the contradiction between the bounds and values of two answers to one question; None if there is none."""
-    if body["options"].get("recompute"):  # whose bound is that of the operations that run again in this answer
+    """Return how the bounds of two responses to one question contradict their values; None if they do not."""
+    if body["options"].get("recompute"):  # then each response bounds its own choice of reruns
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:
         for one, other in ((whole, found), (found, whole)):
             least, most = getattr(one, bound, None), getattr(other, value, None)
             if isinstance(least, int | float) and isinstance(most, int | float) and least > most + _ROUNDING * most:
-                return f"{bound} {least} is above {value} {most} of the other answer"
+                return f"{bound} {least} is above {value} {most} of the other response"
     return None
 
 
 async def stopped_there(
     own: ServerProcess, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
 ) -> None:
-    """Stop a question at a server, in one of the ways, and count the outcome."""
+    """Stop a question at a server in the given way, and count the outcome."""
     name, body, words = drawn_question
     limit_s = round(draw.choice((0.02, 0.1, 0.3, 1.0)), 3) if way in ("limit", "memory") else _LIMIT_S
     body = body | {"options": body.get("options", {}) | {"time_limit_s": limit_s}}
@@ -182,14 +182,14 @@ async def stopped_there(
             async with asyncio.timeout(_PATIENCE_S):
                 status, answer = _status_and_body(await exchange(own, f"/v1/{name}", content))
     except TimeoutError:
-        tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: nothing came in {_PATIENCE_S:g} s")
+        tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: no response within {_PATIENCE_S:g} s")
         return
     outcome, says = _judge_answer(QUESTIONS[name], body, status, answer)
     tally.add(name, outcome, f"{told}: {says}")
 
 
 async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
-    """Submit a question as a job, cancel it, and return its result in the form of a call's answer."""
+    """Submit a question as a job, cancel it after `after_s`, and return its status and body as of a direct call."""
     status, answer = _status_and_body(await exchange(own, f"/v1/jobs?kind={name}", content))
     if status != 202:
         return status, answer
@@ -210,13 +210,13 @@ async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s:
 
 
 def _status_and_body(answer: bytes) -> tuple[int, bytes]:
-    """Return the status and the body of an HTTP answer."""
+    """Return the status code and the body of the bytes of an HTTP response."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head[9:12] or 0), body
 
 
 def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
-    """Return the outcome of an answer over HTTP, and its sentence."""
+    """Return the outcome of an HTTP response (a column of the table), and its text or the fault found in it."""
     says = answer[:600].decode("utf-8", "replace")
     if status in (504, 429, 503):
         return "504" if status == 504 else "busy", says
@@ -232,14 +232,14 @@ def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, an
         found = TypeAdapter(question.answer).validate_json(answer)
         why = question.refutes({**values, "options": options}, found)
     except InputError as error:
-        return "wrong", f"answered what is refused here: {error}"
+        return "wrong", f"the server accepted a request that this process refuses: {error}"
     except ValidationError as error:
-        return "wrong", f"no answer to this question: {error}: {says}"
+        return "wrong", f"not a response of this question: {error}: {says}"
     return ("answered", says) if why is None else ("wrong", f"{why}: {says}")
 
 
 async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
-    """Stop `count` questions at servers, several at once."""
+    """Stop `count` random questions at servers, several concurrently; also count faults in the servers' logs."""
     with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder, ExitStack() as stack:
         servers: dict[bool, ServerProcess] = {}
         for is_small in {way == "memory" for way in ways}:
@@ -263,11 +263,11 @@ async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: 
 
 
 def main() -> int:
-    """Stop the requested number of questions, print the outcomes, and return 1 after a fault."""
+    """Stop the requested number of questions and print the outcomes; return 1 if any was wrong, else 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--seconds", type=float, default=inf, help="those here end after so many, and are counted")
-    parser.add_argument("--seed", default=None, help="drawn where it is not given, and printed")
+    parser.add_argument("--seconds", type=float, default=inf, help="time limit of the stops in this process")
+    parser.add_argument("--seed", default=None, help="random if omitted; it is printed")
     parser.add_argument("--entrance", choices=(*HERE, *THERE), action="append")
     parser.add_argument("--only", choices=tuple(QUESTIONS), action="append", help="questions")
     given = parser.parse_args()

@@ -1,7 +1,8 @@
-"""Check plans for all values by their checker: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
+"""Test the checker of symbolic plans: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
 
-The checker must confirm the answer of `shapes` to each drawn problem, or report that it cannot decide. Of each answer,
-`--mutants` mutants are made, and an accepted mutant must be true at every value.
+The checker must confirm the result of `shapes` for each random problem, or report that it cannot decide. Then
+`--mutants` random changes are made to each confirmed result. If the checker accepts a changed result, its claims must
+be true at all symbol values.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ LIMIT_S = 0.3
 
 
 def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
-    """Return the checker's verdict: proved, refused, not decided, or wrong input."""
+    """Return the checker's verdict on a result of `shapes`: proved, refused, not decided or wrong input."""
     try:
-        all_values.check(answer, problem)  # a program without types
+        all_values.check(answer, problem)  # this module has no type annotations
     except all_values.Refused:
         return "refused"
     except all_values.Undecided:
@@ -44,7 +45,7 @@ def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
 
 
 def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    """Return an answer with one random change of a number, an expression or a position."""
+    """Return a copy of a `shapes` result with one random change of a number, an expression or a position."""
     found: dict[str, Any] = json.loads(json.dumps(answer))
     program = draw.choice(found["programs"])
     part = draw.choice(
@@ -81,7 +82,7 @@ def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
 
 
 def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
-    """Return True if an answer's claims are true at all values, or at 300 of them if there are too many."""
+    """Return True if the claims of a result are true at all symbol values, or at 300 if there are too many."""
     try:
         programs = OffsetPrograms.model_validate_json(
             json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
@@ -101,14 +102,14 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
-    """Yield the differences between the checker and `shapes` on a drawn problem, and the accepted false mutants."""
+    """Yield differences between checker and `shapes` on a random problem, and false mutants that it accepts."""
     problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")
     said = checker_verdict(answer, wire)
     tally[f"answers {said}"] += 1
     if said not in ("refused" if answer["proof"]["ratio"] is None else "proved", "not decided"):
-        yield f"{said}, and by shapes {answer['proof']}"
+        yield f"checker: {said}, shapes: {answer['proof']}"
     draw = random.Random(seed)
     for _ in range(mutants if said == "proved" else 0):
         changed = mutant(answer, draw)

@@ -1,10 +1,10 @@
-"""Compare the computed arena of a model with the least arena of TFLite Micro: `[COUNT [SEED]] [FILE ...]`.
+"""Compare computed arena sizes with the minimum that TFLite Micro needs: `[COUNT [SEED]] [FILE ...]`.
 
-Models are files, or drawn: one for every known operator, in int8 and in float32, and COUNT of two and three operators.
-For each, the runtime of PyPI's `tflite_micro` must start in the computed arena, and not in 16 bytes less; its least
-arena is found by steps of 16 bytes. A model with partly unknown kernels must not start in less than the computed arena.
-The runtime's checks ignore kernel data that overlaps tensors in use; a start in a smaller arena for that reason is
-counted separately.
+The models are the given files, or random: one for every known operator in int8 and in float32, and COUNT with two or
+three operators. The runtime of PyPI's `tflite_micro` must start each model in the computed arena, but not in 16 bytes
+less. The minimum arena is searched in steps of 16 bytes. If some kernels of a model are unknown, it must not start in
+less than the computed arena. The runtime does not notice kernel data that overlaps tensors in use; models that start in
+a smaller arena for this reason are counted separately.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ while head := ask.read(8):
 
 
 class Device:
-    """TFLite Micro in a separate process; a model that ends the process counts as not started."""
+    """TFLite Micro in a separate process; if a model crashes the process, it counts as not started."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        """End the process."""
+        """Close the input of the process and wait until it ends."""
         if self.process is not None:
             self.process.communicate()
             self.process = None
@@ -74,7 +74,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the least arena, searched near `said` bytes; None if the model does not start in a far larger one."""
+        """Return the minimum arena in bytes, searched from `said`; None if even 4 MiB more are too little."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):
@@ -90,7 +90,7 @@ class Device:
 
 
 def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield drawn models with their names: of one operator each, and then of two and three."""
+    """Yield random models with their names: one for each single operator, then `count` with two or three."""
     draw = random.Random(seed)
     kinds = {True: sorted(LAYERS.keys() - FLOAT_ONLY), False: sorted(LAYERS)}
     alone = [(is_int8, [name]) for is_int8, names in kinds.items() for name in names]
@@ -102,12 +102,12 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             for name in names:
                 model.at = LAYERS[name](model, name)
             yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
-        except (ValueError, IndexError):  # the image is too small for one of the operators
+        except (ValueError, IndexError):  # skip the model: its image is too small for an operator
             continue
 
 
 def judge_models(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each model whose computed arena is wrong; count all outcomes."""
+    """Yield a line for each model whose computed arena size is wrong, and count the outcomes in `tally`."""
     device = Device()
     for name, data in models:
         try:
@@ -137,7 +137,7 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def main() -> int:
-    """Compare the files, or drawn models if no file is named; return 1 if an arena is wrong."""
+    """Compare the given model files, or random models if none is given; return 1 if an arena size is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*")
     given = parser.parse_args().what

@@ -1,9 +1,10 @@
 """Measure the sizes of TFLite Micro's structures with compilers: `TFLM INCLUDE... [--compiler ARM] [--to FILE]`.
 
-A probe has an array of the size, and one of the alignment, of each structure that the runtime puts into its arena; `nm`
-prints the lengths of these arrays. Structures that are private to a kernel's source file are taken from that file.
-Arm's bare-metal ABI has enumerations as small as their values; other 32-bit ABIs do not. The host's ABI is that of
-PyPI's `tflite_micro`, with compressed weights. INCLUDE: folders of flatbuffers, gemmlowp and ruy.
+For each structure that the runtime allocates in its arena, a C++ probe defines an array as long as its size and one as
+long as its alignment; `nm` prints the lengths. The text of structures that are private to a kernel is copied from its
+source file. In Arm's bare-metal ABI, enumerations are as small as their values permit; in other 32-bit ABIs, they are
+integers. The ABI of the host is that of PyPI's `tflite_micro`, with compressed weights. INCLUDE: the folders of
+flatbuffers, gemmlowp and ruy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ABIS = {
     "ilp32": ([*_ARM, "-fno-short-enums"], True),
     "lp64": (["-DUSE_TFLM_COMPRESSION"], False),
 }
-"""For each ABI its flags, and True if the compiler for Arm makes it. Xtensa, RISC-V and wasm32 share `ilp32`."""
+"""The compiler flags of each ABI, and True if the Arm compiler produces it. Xtensa, RISC-V, wasm32 use `ilp32`."""
 _MICRO = "tensorflow/lite/micro"
 _KERNELS = [
     *("activations", "add", "batch_matmul", "circular_buffer", "conv", "dequantize", "fully_connected", "hard_swish"),
@@ -77,7 +78,7 @@ _DATA = {
     "SPACE_TO_BATCH_ND": "SpaceToBatchParams", "STRIDED_SLICE": "StridedSliceParams", "SUB": "OpDataSub",
     "SVDF": "OpDataSvdf", "UNIDIRECTIONAL_SEQUENCE_LSTM": "OpDataLSTM",
 }  # fmt: skip
-"""Structures of kernels declared in headers, one kernel for each; the model lists kernels with the same structure."""
+"""Data structures of kernels, declared in headers: one kernel of those that share a structure represents them."""
 _HIDDEN = {
     "ADD_N": "add_n", "ASSIGN_VARIABLE": "assign_variable", "CALL_ONCE": "call_once", "CONCATENATION": "concatenation",
     "CUMSUM": "cumsum", "EQUAL": "comparisons", "ELU": "elu", "EMBEDDING_LOOKUP": "embedding_lookup", "IF": "if",
@@ -86,7 +87,7 @@ _HIDDEN = {
     "ABS": "elementwise",
     "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
 }  # fmt: skip
-"""Structures of kernels declared in the named source file."""
+"""Kernels whose data structure is declared in a source file, with the name of this file."""
 _OPTIONS = {
     "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
     "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",
@@ -99,17 +100,17 @@ _OPTIONS = {
     "TRANSPOSE_CONV": "TransposeConv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
     "UNPACK": "Unpack", "VAR_HANDLE": "VarHandle", "WHILE": "While",
 }  # fmt: skip
-"""For each operator, the structure of its options that the runtime parses into the arena."""
+"""For each operator, the structure of options that the runtime parses into the arena."""
 _STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
 
 
 def probe(tflm: Path) -> str:
-    """Return the C++ source of the probe."""
+    """Return the C++ source of the probe for all structures; `tflm` is the folder of TFLite Micro."""
     kinds = {f"runtime {name}": of for name, of in _RUNTIME.items()}
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
     lines = [f"#include {header}" for header in _HEADERS]
-    # A planner's rows, a resource variable and the parser's allocator are private: these structures have their members.
+    # Declare copies: the planner's rows, resource variables and the parser's allocator are private in TFLite Micro.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
     )
@@ -119,7 +120,7 @@ def probe(tflm: Path) -> str:
     for name, file in _HIDDEN.items():
         found = _STRUCTURE.search((tflm / _MICRO / "kernels" / f"{file}.cc").read_text())
         if found is None:
-            sys.exit(f"{file}.cc: must have a structure that its kernel keeps")
+            sys.exit(f"{file}.cc: must define a structure named OpData... or ...OpData")
         needed = "constexpr int kMaxInputNum = 10; struct CenterSizeEncoding { float y, x, h, w; };"
         lines.append(f"namespace in_{file} {{ {needed}\n{found[0]}\n}}")
         kinds[f"data {name}"] = f"in_{file}::{found[1]}"
@@ -130,7 +131,7 @@ def probe(tflm: Path) -> str:
 
 
 def measure_structures(source: str, command: list[str]) -> dict[str, tuple[int, int]]:
-    """Return the size and alignment of each structure, by name."""
+    """Compile a probe; return the (size, alignment) in bytes of each structure, by name."""
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "probe.cc", Path(folder) / "probe.o"
         file.write_text(source)
@@ -142,7 +143,7 @@ def measure_structures(source: str, command: list[str]) -> dict[str, tuple[int, 
 
 
 def main() -> int:
-    """Write the table of sizes and alignments."""
+    """Measure the structures for each ABI, and write the CSV table of their sizes and alignments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tflm", type=Path)
     parser.add_argument("include", nargs="*", type=Path)

@@ -1,12 +1,11 @@
-"""Convert traces of malloc and logs of TFLite Micro to tables of buffers: `python -m lab.traces malloc|tflm-log IN
-OUT.csv`.
+"""Convert malloc traces and TFLite Micro logs to buffer tables: `python -m lab.traces malloc|tflm-log IN OUT.csv`.
 
-A trace of malloc has a call in each row, `op,id,size[,alignment]`, and each call is a time step. `op` is alloc (malloc,
-calloc, memalign, new, ...), free (dealloc, delete) or realloc, `id` the block, mostly its address, and `new_id` the
-block after realloc. A block that is allocated again is another buffer (`0x10#2`), and during realloc both blocks are
-alive. A block that is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are. A log has the
-output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its present or its earlier form, among other lines. Its lifetimes
-include their last step, and its offsets stay in the table, for `memplan verify`.
+Each row of a malloc trace is a call, `op,id,size[,alignment]`, and each call is a time step. `op` is alloc (also
+malloc, calloc, memalign, new, ...), free (also dealloc, delete) or realloc. `id` names the block, usually by its
+address, and `new_id` the block after realloc. A block that is allocated again becomes another buffer (`0x10#2`). During
+realloc both blocks are alive, and a block that is never freed is alive to the end. Blocks are aligned to 16 bytes, as
+in malloc. A TFLite Micro log contains the output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its current or earlier
+form, among other lines. Its lifetimes include their last step; the table keeps its offsets for `memplan verify`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Row = dict[str, Any]
 
 
 def malloc_rows(text: str) -> Iterator[Row]:
-    """Yield the buffers of a trace of malloc; raises ValueError for an impossible call."""
+    """Yield the buffers of a malloc trace as table rows; raises ValueError for an invalid call."""
     alive: dict[str, Row] = {}
     rows: list[Row] = []
     count: Counter[str] = Counter()
@@ -65,14 +64,14 @@ def malloc_rows(text: str) -> Iterator[Row]:
 
 
 def tflm_log_rows(text: str) -> Iterator[Row]:
-    """Yield the buffers of a plan in a log, each once; raises ValueError if the log has two different plans."""
+    """Yield each buffer of a logged plan as a table row; raises ValueError if the log contains two different plans."""
     rows: dict[int, Row] = {}
     for found in _PLANNED.finditer(text):
         fields = {name.removesuffix("_old"): int(value) for name, value in found.groupdict().items() if value}
         times = {"lower": fields.pop("first"), "upper": fields.pop("last") + 1}
         row = {**fields, **times, "alignment": ALIGNMENT}
         if rows.setdefault(fields["id"], row) != row:
-            raise ValueError(f"buffer {fields['id']}: must be in the log with one place and lifetime")
+            raise ValueError(f"buffer {fields['id']}: must have the same offset, size and lifetime in the whole log")
     yield from rows.values()
 
 
@@ -80,7 +79,7 @@ KINDS = {"malloc": malloc_rows, "tflm-log": tflm_log_rows}
 
 
 def table(kind: str, text: str) -> str:
-    """Return the buffers of a trace or a log as a table that memplan reads."""
+    """Return the CSV table of the buffers in a trace or log, in the format that memplan reads."""
     rows = list(KINDS[kind](text))
     names = ["id", "lower", "upper", "size", "alignment"] + ["offset"] * any("offset" in row for row in rows)
     out = io.StringIO()

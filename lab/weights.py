@@ -1,6 +1,6 @@
-"""Compare choices of weights for a fast memory with all sets, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
+"""Compare chosen weights with all possible sets on random programs: `python -m lab.weights [1000 [SEED]]`.
 
-The choice minimises the bytes read from the slow memory.
+The choice of weights for the fast memory must minimise the bytes that are read from the slow memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memplan.solvers.portfolio.solve import solve
 
 
 def draw_program(seed: int) -> tuple[Operations, int]:
-    """Return a small program with two or three weights, and the size of the fast memory in bytes."""
+    """Return a small random program with two or three weights, and the size of the fast memory in bytes."""
     draw = random.Random(seed)
     names = [f"w{k}" for k in range(draw.randint(2, 3))]
     rows: list[dict[str, Any]] = [
@@ -44,7 +44,7 @@ def draw_program(seed: int) -> tuple[Operations, int]:
 def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
     """Return True if first fit in this order places all buffers (size, alignment, start, end) within `size` bytes.
 
-    First fit in the order of any plan's offsets is no higher than that plan, so trying all orders is exact.
+    Trying all orders is exact: first fit in the order of a plan's offsets never places a buffer higher than the plan.
     """
     placed: list[tuple[int, int, int, int]] = []
     for width, step, start, end in order:
@@ -59,7 +59,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
 
 
 def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
-    """Return the fewest bytes read of weights outside a memory of `size` bytes, over all sets; None if none fits."""
+    """Return the fewest bytes read from slow memory over all sets of weights in fast memory; None if none fits."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
     found = []
@@ -72,7 +72,7 @@ def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int 
 
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if the weights chosen for a drawn program are not the best of all sets."""
+    """Yield a fault if the weights chosen for a random program are not the best of all sets."""
     operations, size = draw_program(seed)
     given = problem_of(operations)
     least = min_slow_traffic(given, weights_of(operations), size)
@@ -80,9 +80,9 @@ def faults(seed: int, _: Counter[str]) -> Iterator[str]:
     problem = adapt_problem(given, ImportedProgram(given, operations=operations), options)
     plan = solve(problem, time_limit_s=20)
     if least is None and plan.status != "infeasible":
-        yield f"{plan.status}, and nothing fits"
+        yield f"the plan is {plan.status}, but brute force finds no set of weights that fits"
     elif least is not None and (plan.status != "optimal" or plan.cost != least or verify(problem, plan)):
-        yield f"{plan.status} with {plan.cost} bytes, and {least} are the fewest"
+        yield f"the plan is {plan.status} with {plan.cost} bytes, but brute force needs {least}"
 
 
 if __name__ == "__main__":

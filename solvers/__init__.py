@@ -1,1 +1,1 @@
-"""Solvers: bounds, packing in quick orders, searches and engines, all of whose plans one verifier checks."""
+"""Solvers: lower bounds, greedy packing, exact searches and external engines. One verifier checks all their plans."""

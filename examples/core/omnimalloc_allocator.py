@@ -1,4 +1,4 @@
-"""An allocator of omnimalloc that plans with memplan: `allocate(allocations, MemplanAllocator())`."""
+"""Define an omnimalloc allocator that plans with memplan: `allocate(allocations, MemplanAllocator())`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import memplan
 
 
 class MemplanAllocator(BaseAllocator):
-    """The least peak that is found within so many seconds; without a limit, by a search that is the same everywhere.
+    """An allocator that minimises the peak within `timeout` seconds; without it, with a deterministic search.
 
-    Offsets that are given are kept.
+    Offsets that allocations already have are kept.
     """
 
     supports_vector_time: ClassVar[bool] = False

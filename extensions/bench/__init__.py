@@ -1,4 +1,4 @@
-"""Benchmarks of solvers and other planners on suites of problems; and clusters, on which all commands can run."""
+"""Benchmarks of solvers and other planners on suites of problems, also on the machines of a cluster."""
 
 from typing import TYPE_CHECKING
 

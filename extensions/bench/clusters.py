@@ -1,6 +1,6 @@
-"""A running Dask or Ray cluster as an executor, to which functions and results are sent as pickles.
+"""Running Dask and Ray clusters as executors, to which functions are sent as pickles, and which return results.
 
-The machines of the cluster need this version of memplan, and no files of this machine.
+The machines of the cluster need the same version of memplan, but no files of this machine.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
 ATTEMPTS = 4
-"""The most attempts to run a task whose machine is lost, as many as Dask makes by default."""
+"""The limit of attempts to run a task whose machine is lost; it is also Dask's default."""
 _PATIENCE_S = 4.0
-"""The seconds within which a cluster must answer."""
+"""The time limit for a cluster to respond, in seconds."""
 
 
 class MachineLostError(MemplanError):
-    """The machine that ran a task was lost, and so were those of all further attempts."""
+    """The machines of all attempts to run a task were lost."""
 
 
 class ClusterExecutor(Executor):
-    """An executor on the machines of a cluster, which repeats a task on another machine if its machine is lost."""
+    """An executor on the machines of a cluster. If a machine is lost, its task runs again on another machine."""
 
     def __init__(self) -> None:
         self._begun: Counter[str] = Counter()
@@ -44,19 +44,19 @@ class ClusterExecutor(Executor):
 
     @property
     def places(self) -> int:
-        """The current processors of the cluster."""
+        """The current number of processors in the cluster."""
         raise NotImplementedError
 
     def max_submitted(self) -> int:
-        """Return the number of tasks to keep submitted: twice the processors, so that no machine waits."""
+        """Return the number of tasks to keep submitted: twice the processors, so that no machine is idle."""
         return 2 * max(1, self.places)
 
     def count_starts(self, future: Future[Any]) -> int:
-        """Return how often the task of a future was started, and forget the future."""
+        """Return the number of starts of a future's task, and forget the future."""
         return self._begun.pop(self._names.pop(future), 1)
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Start a task on a machine; its future raises MachineLostError after ATTEMPTS lost machines."""
+        """Start a task on a machine. Its future raises MachineLostError after ATTEMPTS lost machines."""
         future: Future[T] = Future()
         self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
         self._begin(future, name, partial(work, *given, **named))
@@ -67,7 +67,7 @@ class ClusterExecutor(Executor):
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
         """Copy the result or the error of a remote future into a local one."""
-        with suppress(InvalidStateError):  # it was cancelled in the meantime
+        with suppress(InvalidStateError):  # The local future was cancelled in the meantime.
             if there.cancelled():
                 future.cancel()
             elif (error := there.exception()) is not None:
@@ -76,18 +76,18 @@ class ClusterExecutor(Executor):
                 future.set_result(there.result())
 
     def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
-        """Run work once on each machine; return the results by address."""
+        """Run `work` once on each machine, and return the results by machine address."""
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError if the cluster has no machine, or if `lacking` returns a sentence on one of them."""
+        """Raise OptionError if the cluster has no machine, or if `lacking` returns a sentence on a machine."""
         there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
-            raise OptionError("on: no machine has joined the cluster")
+            raise OptionError("on: the cluster must have at least one machine, got none")
         for machine, said in there.items():
             if isinstance(said, ModuleNotFoundError):
                 raise OptionError(
-                    f"on: machine {machine} has no {said.name or 'memplan'}: it needs memplan {__version__}"
+                    f"on: machine {machine} lacks {said.name or 'memplan'}: it needs memplan {__version__}"
                 )
             if isinstance(said, BaseException):
                 raise OptionError(f"on: machine {machine} cannot work: {said}")
@@ -96,15 +96,15 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a sentence on another version or on what `further` reports; empty if the machine has everything."""
+    """Return a sentence about another version, or else the result of `further`, which is "" if nothing is lacking."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
 @contextmanager
 def executor_on(address: str) -> Iterator[ClusterExecutor]:
-    """Yield the executor of a cluster, `dask://HOST:PORT` or `ray://HOST:PORT`; its tasks end with the block.
+    """Yield the executor of a cluster at `dask://HOST:PORT` or `ray://HOST:PORT`; its tasks end with the block.
 
-    Raises OptionError if no cluster answers at the address.
+    Raises OptionError if no cluster responds at the address.
     """
     scheme, _, where = address.partition("://")
     host, _, port = where.rpartition(":")
@@ -120,11 +120,11 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function that is True once the task that a cluster's machine runs was cancelled.
+    """Return a function by which a task on a cluster checks whether it was cancelled.
 
-    Ray ends the process of a cancelled task; with Dask, the task itself must check.
+    Ray ends the process of a cancelled task. With Dask, the task itself must check.
     """
-    with suppress(ImportError, ValueError):  # ValueError if this process is no worker of Dask
+    with suppress(ImportError, ValueError):  # ValueError if this process is not a Dask worker.
         from distributed import get_worker
 
         worker = get_worker()
@@ -140,7 +140,7 @@ def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     def connect() -> Any:
         return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
 
-    # Dask waits for ever for a server that accepts and never answers, so this runs in a thread that can be left.
+    # Dask waits forever for a server that accepts but never responds, so connect in a thread that can be abandoned.
     until = time.monotonic() + _PATIENCE_S
     try:
         client = run_in_thread(connect, left_s=lambda: until - time.monotonic())
@@ -180,7 +180,7 @@ class _OfDask(ClusterExecutor):
 
 
 def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
-    """Run a task on a Dask machine after an event that announces its start."""
+    """Run a task on a Dask worker after logging an event that announces its start."""
     from distributed import get_worker
 
     get_worker().log_event(topic, name)
@@ -193,7 +193,7 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # the error below has the same reason
+        with warnings.catch_warnings(action="ignore"):  # The error below states the same reason.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
@@ -224,7 +224,7 @@ class _OfRay(ClusterExecutor):
                 ).remote(work)
                 try:
                     there[node["NodeManagerAddress"]] = self._ray_executor.get(asked)
-                except Exception as error:  # noqa: BLE001 - reported as what the machine lacks
+                except Exception as error:  # noqa: BLE001 - reported as an error of the machine
                     there[node["NodeManagerAddress"]] = error
         return there
 
@@ -238,7 +238,7 @@ class _OfRay(ClusterExecutor):
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # in another thread, as Ray needs this one to receive answers
+            elif self._begun[name] < ATTEMPTS:  # Use a new thread, as Ray needs this one.
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))

@@ -1,7 +1,7 @@
-"""The comparison of two files of results, which finds regressions.
+"""The comparison of two files of benchmark results, which finds regressions.
 
-Medians over the seeds are compared, for runs that both files have. As machines differ and are shared with other work,
-times count as a geometric mean over the instances, relative to the times of peers that both files have.
+For runs in both files, medians over the seeds are compared. Machines differ and are shared with other work, so times
+are compared by their geometric mean over the instances, relative to the times of peers that are in both files.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from memplan.extensions.bench.summary import Cell, geometric_mean
 from memplan.planner.errors import OptionError
 
 PEAK_TOLERANCE = 0.001
-"""The tolerated relative increase of a median peak, as time-limited searches vary."""
+"""The tolerated relative increase of a median peak, because time-limited searches vary."""
 TIME_TOLERANCE = 0.15
-"""The tolerated relative slowdown in the geometric mean over a solver's instances."""
+"""The tolerated relative slowdown in the geometric mean over the instances of a solver."""
 SHORTEST_S = 0.002
-"""CPU times are clamped to at least this, as shorter ones are noise."""
+"""The lower limit to which CPU times are clamped, because shorter times are noise."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, a sentence each; `compared` counts the instances x solvers of both files."""
+    """The changes between two files, one sentence each. `compared` is the number of common (instance, solver) pairs."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
-    """Return the comparison of two lists of results; raises OptionError if they have no run in common."""
+    """Return the comparison of two lists of results. Raises OptionError if they have no run in common."""
     before, after = _cells_by_key(old), _cells_by_key(new)
     common = [key for key in before if key in after]
     if not common:
@@ -55,11 +55,11 @@ def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
 
 
 Change = tuple[str, bool] | None
-"""A sentence on a change, and True if it is a regression; None for no change."""
+"""A sentence about a change, with True for a regression; None for no change."""
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return the most important change in the plans of a solver on an instance."""
+    """Return the most important change in a solver's plans for an instance, or None."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -76,7 +76,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Return the change in the CPU time of a solver, over the instances that it planned in both files."""
+    """Return the change in a solver's CPU time, over the instances that it planned in both files, or None."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None

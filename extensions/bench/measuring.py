@@ -1,4 +1,4 @@
-"""The measurement of a run in a separate process, with limits, by a clock outside of that process."""
+"""The measurement of a run in a separate process, with limits, by a clock in the parent process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memplan.extensions.bench.worker import BenchTask
 from memplan.solvers.processes.child import ChildProcess
 
 GRACE_S = 5.0
-"""The seconds after its time limit at which a run is killed, as some peers end a little late."""
+"""The seconds from a run's time limit to the kill, because some peers end a little late."""
 PREPARATION_LIMIT_S = 300.0
-"""The most seconds for imports and reading the instance, and again for checking the plan."""
+"""The limit in seconds for imports and reading the instance, and again for checking the plan."""
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a job in a separate process; return its row, even if the process fails.
+    """Run a job in a separate process, and return its row, even if the process fails.
 
-    Once `is_cancelled` returns True the process is killed, and the row is not a measurement.
+    Once `is_cancelled` returns True, the process is killed, and the row is not a valid measurement.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     load_average = round(os.getloadavg()[0], 2)
@@ -57,7 +57,7 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
 
 @dataclass(eq=False)
 class _Clock:
-    """The time at which a run is killed, set again for each part of the run."""
+    """The time at which a run will be killed; it is set again for each phase of the run."""
 
     is_cancelled: Callable[[], bool]
     end: float = math.inf
@@ -67,12 +67,12 @@ class _Clock:
         self.end = time.monotonic() + limit_s
 
     def is_over(self) -> bool:
-        """Return True if the time has passed, or if the run was cancelled."""
+        """Return True if the time has passed or the run was cancelled."""
         return time.monotonic() > self.end or self.is_cancelled()
 
 
 def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Send a job to its process, start it when it is ready, and return the fields of its messages and its time."""
+    """Send a job to its process, start it when it is ready, and return the fields of its messages and its times."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _next_message(child)
@@ -88,7 +88,7 @@ def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
 
 
 def _time_run(child: ChildProcess) -> dict[str, Any]:
-    """Start a run that is ready; return its wall time, its curve, and the fields of its last message."""
+    """Start a run that is ready; return its wall time, its progress curve, and the fields of its last message."""
     curve: list[Moment] = []
     begin = time.monotonic()
     child.start()
@@ -99,7 +99,7 @@ def _time_run(child: ChildProcess) -> dict[str, Any]:
 
 
 def _next_message(child: ChildProcess) -> dict[str, Any]:
-    """Return the next message of a process; empty if the process has ended."""
+    """Return the next message of a process, or {} if the process has ended."""
     try:
         message: dict[str, Any] = child.answer()
     except EOFError:
@@ -108,7 +108,7 @@ def _next_message(child: ChildProcess) -> dict[str, Any]:
 
 
 def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
-    """Return the outcome of a process that ended early: its exit status, and the last line that it wrote."""
+    """Return the outcome of a process that ended early: its exit status, and the last line of its error output."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
@@ -119,7 +119,7 @@ def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
 
 @cache
 def machine() -> str:
-    """Return a description of this machine: its processor, its cores and its system."""
+    """Return a description of this machine: processor, cores and system."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

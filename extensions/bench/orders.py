@@ -1,6 +1,6 @@
-"""Orders of graphs in benchmarks: memplan's search, and the order as given.
+"""Orders of operation graphs in benchmarks: memplan's search, and the given order as a baseline.
 
-An order is checked and its live peak counted from the graph and the order alone.
+Each order is checked, and its live peak is recomputed from the graph and the order alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memplan.planner.errors import InputError
 
 
 def load() -> None:
-    """Load all that memplan's search for orders needs, before the measurement."""
+    """Load the library that memplan's search for orders needs, so that loading is not measured."""
     _ = LIBRARY.handle
 
 
@@ -27,7 +27,7 @@ def _memplan_order_facts(graph: OperationGraph, time_limit_s: float) -> dict[str
 
 
 def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
-    """Return the fields of a Result for an order: its live peak, or the error if it is not a valid order."""
+    """Return the fields of a Result for an order: its live peak, or the error if the order is invalid."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
         return {"outcome": "plan", "peak": peak_of(graph, order), "status": "feasible", **facts}
@@ -39,4 +39,4 @@ ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
     "order": _memplan_order_facts,
     "given-order": lambda graph, _: judge_order(graph, range(len(graph.ops))),
 }
-"""For each name of a solver, a function that orders a graph within a time limit."""
+"""The orderers by solver name: functions that order a graph within a time limit."""

@@ -1,8 +1,8 @@
-"""Adapters for planners of other projects (peers).
+"""Adapters for planners of other projects, called peers.
 
 A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order of buffers. It raises
-OptionError for a problem that it cannot express. Its plans are verified as all others are. Any function of this kind
-can be measured, by the name `module:function`.
+OptionError for a problem that it cannot express. Its plans are verified like all others. Any such function can be
+measured by the name `module:function`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _THREADS = 6
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer: `where` is `module:function`, and `distribution` the package that it adapts, if it does."""
+    """A peer. `where` is `module:function`; `distribution` is the package that it adapts, or None."""
 
     name: str
     where: str
@@ -59,14 +59,14 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer with a name; `module:function` is that function as a peer; None for any other name."""
+    """Return the peer with this name, or a function named `module:function` as a peer; None for other names."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
 
 
 def supermalloc(problem: Problem, time_limit_s: float) -> I64:
-    """Return the offsets of omnimalloc's branch and bound."""
+    """Return the offsets that omnimalloc's branch and bound finds within the time limit."""
     from omnimalloc.allocators import SupermallocAllocator
 
     return _allocate(problem, SupermallocAllocator(timeout=time_limit_s, num_threads=_THREADS))
@@ -80,7 +80,7 @@ def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return the offsets that an allocator of omnimalloc chooses; sizes are rounded up, and times begin at 0."""
+    """Return the offsets that an omnimalloc allocator chooses, for sizes rounded up to the granule and times from 0."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)
@@ -94,9 +94,9 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return the bytes to which sizes are rounded up, so that planners without alignment can be used.
+    """Return the multiple to which sizes are rounded up, so that planners without alignment can be measured.
 
-    All alignments divide it. Raises OptionError if the problem has more than buffers with a size and one lifetime.
+    It is a common multiple of all alignments. Raises OptionError if the problem has any other features.
     """
     table, pool = problem.buffers, problem.pools[0]
     beyond = {

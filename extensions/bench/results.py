@@ -1,4 +1,4 @@
-"""Results of benchmarks: a JSON line for each run, flushed at once, so that an interrupted benchmark can resume."""
+"""Results of benchmarks: one JSON line per run, flushed at once, so that an interrupted benchmark can resume."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memplan.planner.model.plan import Status, StopReason
 from memplan.planner.model.rows import WireValue
 
 Outcome = Literal["plan", "none", "invalid", "late", "memory", "failed", "skipped"]
-"""The outcome of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as
-"infeasible". `invalid`: a plan that breaks a rule, or a claim that is not true. `late`, `memory`: stopped by the
-benchmark at a limit. `failed`: the process ended otherwise. `skipped`: cannot be run, for the reason in `message`."""
+"""The outcome of a run. `plan`: a plan that the verifier accepts. `none`: an answer without a plan ("infeasible").
+`invalid`: a plan that violates a rule, or a false claim. `late`, `memory`: stopped by the benchmark at a limit.
+`failed`: the process ended otherwise. `skipped`: not run, for the reason in `message`."""
 
 Key = tuple[str, str, int, float]
 
@@ -30,15 +30,15 @@ class Moment(WireValue):
 
 
 class Result(WireValue):
-    """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
+    """One run of a solver on an instance. Sizes are in bytes; `lower_bound` is proved, `known_peak` is reachable.
 
-    Of a problem of the library the peak is whatever its kind counts, and `fingerprint` names it in any checkout.
+    For a problem of the library, `peak` is the value that its kind counts, and `fingerprint` identifies the problem.
 
-    `found_by` and `proved_by` are the plan's; the former was `solved_by` in older files. Times are those of solving
-    alone; `process_cpu_s` is all that the process and its children used, start included.
-    Of plans that differ, `costs` are those of each, the first included; they are `is_complete` where there are no more,
-    and `is_proved` where each is the cheapest that differs from all before it. On a cluster, `begun` is how often it
-    was begun: again where a machine ended in the middle.
+    `found_by` and `proved_by` are those of the plan; `found_by` was called `solved_by` in older files. Times are of
+    solving alone, except `process_cpu_s`: all CPU time of the process and its children, including the start. For
+    several plans, `costs` has the cost of each plan, `is_complete` is true if there are no further plans, and
+    `is_proved` if each plan is proved the cheapest that differs from all earlier ones. On a cluster, `begun` is the
+    number of starts, which is above 1 if machines were lost.
     """
 
     instance: str
@@ -72,22 +72,22 @@ class Result(WireValue):
 
     @property
     def is_valid(self) -> bool:
-        """True for an answer without faults, with or without a plan."""
+        """True for a result without faults, with or without a plan."""
         return self.outcome in ("plan", "none")
 
     @property
     def key(self) -> Key:
-        """The key of a run, which rows of repetitions of the run share."""
+        """The key of the run, which is the same for repetitions of the run."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def latest_rows(rows: Iterable[Result]) -> list[Result]:
-    """Return the rows without rows that a later row of the same run replaces."""
+    """Return the rows without those that a later row of the same run replaces."""
     return list({row.key: row for row in rows}.values())
 
 
 def read_results(path: Path) -> list[Result]:
-    """Return the rows of a file, without an incomplete last line; raises FormatError for a wrong line."""
+    """Return the rows of a file, except an incomplete last line. Raises FormatError for an invalid line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
@@ -104,9 +104,9 @@ def read_results(path: Path) -> list[Result]:
 
 @contextmanager
 def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
-    """Open a file of results; yield its rows, and the file for new ones, without an incomplete last line.
+    """Open a file of results; yield its rows, and the file for appending, after removing an incomplete last line.
 
-    Raises FormatError if the file cannot be written, or has other contents.
+    Raises FormatError if the file cannot be written or is not a file of results.
     """
     try:
         file = path.open("a+b")
@@ -120,6 +120,6 @@ def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
 
 
 def write_result(file: IO[bytes], result: Result) -> None:
-    """Append one row to a file, and flush it."""
+    """Append one row to a file of results, and flush the file."""
     file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
     file.flush()

@@ -1,4 +1,4 @@
-"""Many runs: the jobs of a benchmark, the jobs that remain, and each run as it finishes."""
+"""The jobs of a benchmark: all jobs, the remaining ones, and their parallel execution."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def jobs(
     memory_limit_bytes: int,
     is_warm: bool = True,
 ) -> list[BenchTask]:
-    """Return a job for every instance, seed and solver; raises OptionError for an unknown suite or solver.
+    """Return a job for each instance, seed and solver. Raises OptionError for an unknown suite or solver.
 
-    On each instance the solvers take turns, so that a temporary disturbance of the machine affects all of them.
+    The solvers take turns on each instance, so that a temporary disturbance of the machine affects all of them.
     """
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise OptionError(
@@ -53,7 +53,7 @@ def jobs(
 
 
 def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
-    """Return the jobs without a row; jobs that were skipped are tried again."""
+    """Return the jobs without a row; jobs with outcome `skipped` are tried again."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
@@ -61,7 +61,7 @@ def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list
 def run(
     wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Start all wanted jobs, at most `at_once()` at a time; yield each with its future when it ends.
+    """Start all jobs, at most `at_once()` at a time, and yield each job with its future when it ends.
 
     If the caller stops early, jobs that have not started are cancelled.
     """

@@ -1,4 +1,4 @@
-"""Commands on many files, run on a cluster in shares of several files, whose results are copied back."""
+"""Commands on many files, run on a cluster in shares of several files; the results are copied back."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
 
 _MOST, _EACH = 64, 4
-"""The most files in a share, and the number of shares for each processor if there are few files."""
+"""The limit of files in a share, and the number of shares per processor if there are few files."""
 
 
 def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[LineOutcome]:
-    """Run the command lines of several files on a cluster; yield the outcome of each, in their order.
+    """Run a command on several files on a cluster; yield the outcome of each file, in their order.
 
-    Each answer is passed to `keep`, if given, or else written into the files that its line names. Raises OptionError if
-    there is no cluster, or if a machine lacks a package.
+    Each answer is passed to `keep` if it is given, or else written to the files that its command line names. Raises
+    OptionError if there is no cluster, or if a machine lacks a package.
     """
     if lines[0].given["server"] is not None:
-        raise OptionError("server: must not be given with --on: leave one out")
+        raise OptionError("server: must not be given with --on")
     with executor_on(on) as executor:
         executor.check(partial(missing_packages, required_packages([str(lines[0].given.get("solver") or "auto")])))
         each = max(1, min(_MOST, len(lines) // (_EACH * max(1, executor.places))))
@@ -54,7 +54,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
-    """Print and write the result of a line that ran on another machine."""
+    """Print the messages and write the files of a command line that ran on another machine."""
     if done.said:
         say(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -70,7 +70,7 @@ def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
 
 
 def _line_with_files(line: CommandLine) -> SentLine:
-    """Return a line with the contents of its input files; a file that cannot be read is reported as missing there."""
+    """Return a command line with the contents of its input files; the cluster reports an unreadable file as missing."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):
         if path == STANDARD:

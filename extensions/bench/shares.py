@@ -1,6 +1,6 @@
-"""A share of many command lines, run on a machine of a cluster, in a separate process.
+"""A share of many command lines, run in a separate process on a machine of a cluster.
 
-A share carries its input files, and its output files are returned, so that the machine needs nothing but memplan.
+A share contains its input files, and its output files are sent back, so that the machine needs only memplan.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from memplan.solvers.processes.parent import Parent
 from memplan.solvers.processes.threads import SETTING
 
 _IDLE_S = 3.0
-"""The seconds that the process of a share waits for another share before it ends."""
+"""The seconds that an idle process waits for another share before it ends."""
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class SentLine:
-    """A command line for another machine, with the contents of its input files.
+    """A command line sent to another machine, with the contents of its input files.
 
-    If some values of `given` were taken from its plan, `plain` has the values as they were given.
+    If some values of `given` come from a plan, `plain` has the values as the user gave them.
     """
 
     given: Values
@@ -41,7 +41,7 @@ class SentLine:
 
 @dataclass(frozen=True)
 class Share:
-    """Lines of one command for one machine; `wants_answers` if their answers are returned instead of written."""
+    """Lines of one command for one machine. With `wants_answers`, answers are returned instead of written to files."""
 
     command: str
     sent_lines: Sequence[SentLine]
@@ -61,14 +61,14 @@ class LineResult:
 
 
 def run_share(share: Share) -> Sequence[LineResult]:
-    """Run a share on this machine, in a process that is reused for other shares."""
+    """Run a share on this machine, in a process that may be reused for further shares."""
     with _IdleProcesses.child(share.threads) as child:
         child.give(share)
         return [LineResult(*answer) for answer in child.answer()]
 
 
 class _IdleProcesses:
-    """Processes that are kept for further shares for a few seconds, as a start takes as long as 300 small plans."""
+    """The idle processes, kept for a few seconds for further shares, as a start takes as long as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()
@@ -76,7 +76,7 @@ class _IdleProcesses:
     @classmethod
     @contextmanager
     def child(cls, threads: str | None) -> Iterator[ChildProcess]:
-        """Yield a process with a limit of threads; it is kept after the block, and ended if the block raises."""
+        """Yield a process with a thread limit. It is kept after the block, but ended if the block raises."""
         with cls._lock:
             k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
             child = None if k is None else cls._waiting.pop(k)[1]
@@ -105,15 +105,15 @@ class _IdleProcesses:
 
 
 def main() -> None:
-    """Run the process of shares: it receives shares, and sends the results of their lines."""
+    """Run the child process: receive shares, and send the results of their lines."""
     parent = Parent(is_kept=True)
-    with suppress(EOFError):  # the parent sends no further share
+    with suppress(EOFError):  # The parent sends no further share.
         while True:
             parent.send([*_run_lines(parent.next_task())])
 
 
 def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
-    """Run the lines of a share; yield the fields of a `LineResult` for each."""
+    """Run the lines of a share, and yield the fields of a `LineResult` for each."""
     command = make_command(share.command)
     assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:
@@ -125,7 +125,7 @@ def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
 
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], keep if share.wants_answers else None)
-        # Errors are printed on the machine that sent the line.
+        # The machine that sent the line prints its errors, so drop the messages that contain them.
         said_there = "" if done.wrong else said.getvalue()
         files = {path: data.decode() for path, data in written.items()}
         yield done.status, done.wrong, said_there, answers[0] if answers else None, files

@@ -1,4 +1,4 @@
-"""The steps of `memplan bench`: run the jobs, write rows, report, and compare."""
+"""The steps of `memplan bench`: run jobs, write rows, report and compare."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.extensions.bench.worker import BenchTask
 
 
 def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
-    """Run all jobs without a row in `output`, here or on a cluster; return all rows.
+    """Run all jobs that have no row in `output`, on this machine or on a cluster; return all rows.
 
     Without an output file, rows are written to standard output.
     """
@@ -44,7 +44,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
-    stack.callback(cancelled.set)  # called before the executor closes, as that waits for running jobs
+    stack.callback(cancelled.set)  # Closing the executor waits for running jobs.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 
@@ -67,14 +67,14 @@ def _result_text(result: Result) -> str:
 
 
 def report(results: Sequence[Result]) -> bool:
-    """Print the report; return True if all plans are valid and no claim is contradicted."""
+    """Print the report, and return True if all plans are valid and no claim is contradicted."""
     summary = Summary(results)
     say(text_report(summary).rstrip("\n"))
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
 
 
 def tell_comparison(old: Path, new: Path) -> bool:
-    """Print the changes between two files of results; return True if nothing became worse."""
+    """Print the changes between two files of results, and return True if there is no regression."""
     comparison = compare(read_results(old), read_results(new))
     for note in comparison.notes:
         say(note)

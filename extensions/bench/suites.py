@@ -1,4 +1,4 @@
-"""Suites: the problem files that `memplan bench` runs on, and known facts about them."""
+"""Suites: the problem files that `memplan bench` runs, with known facts about them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _SUFFIXES = (".csv", ".json")
 LISTING = "index.json"
-"""A file about the others in its folder: a list of objects with `file`, and maybe `peer_peaks` and `pools`."""
+"""A file about the other files in its folder: a list of objects with `file`, optional `peer_peaks` and `pools`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SuiteProblem:
-    """A problem and, if known, a peak in bytes that is known to be reachable."""
+    """A problem and, if known, a reachable peak in bytes."""
 
     problem: Problem
     known_peak: int | None = None
 
 
 class _ListedFile(BaseModel):
-    """A file in the listing of its folder; numbers in `peer_peaks` are peaks of plans with one pool."""
+    """A file in the listing of its folder. Numbers in `peer_peaks` are peaks of plans with one pool, in bytes."""
 
     file: str
     peer_peaks: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return the files of a suite, which is a file or a folder, in a fixed order; raises OptionError for neither."""
+    """Return the files of a suite (a file or a folder) in a fixed order. Raises OptionError for anything else."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -42,12 +42,12 @@ def instances(suite: str) -> list[str]:
         raise OptionError(f"suite: must be a folder or a file, got {excerpt(suite)}")
     files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != LISTING]
     if not files:
-        raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {excerpt(suite)}")
+        raise OptionError(f"suite: must contain files that end with {' or '.join(_SUFFIXES)}, got {excerpt(suite)}")
     return [str(file) for file in sorted(files)]
 
 
 def pose(name: str) -> SuiteProblem:
-    """Return the problem in a file, with the facts in the listing of its folder; raises InputError."""
+    """Return the problem in a file, with the facts that its folder's listing states. Raises InputError."""
     path = Path(name)
     problem = read_problem(path)
     listed = next(
@@ -60,7 +60,7 @@ def pose(name: str) -> SuiteProblem:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Return a suite's file and its facts as files for another machine; raises FormatError."""
+    """Return a suite's file and its listed facts, as files to send to another machine. Raises FormatError."""
     path = Path(name)
     listed = [entry for entry in _listed_files(path.parent / LISTING) if entry.file == path.name]
     try:

@@ -1,4 +1,4 @@
-"""Summaries of result rows, by instance and solver and by solver, and their report as text."""
+"""Summaries of result rows, per (instance, solver) and per solver, and their report as text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from statistics import mean, median, median_low
 from memplan.extensions.bench.results import Result, latest_rows
 
 SHORTEST_S = 1e-4
-"""The shortest time that counts, as shorter ones are noise of clock and pipes."""
+"""The lower limit to which times are clamped, because shorter times are noise of clock and pipes."""
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run as a word; with several plans, also their number."""
+    """Return the outcome of a run as a word or, for several plans, as their number."""
     word = run.status or "plan" if run.outcome == "plan" else run.outcome
     if not run.costs:
         return word
@@ -25,14 +25,14 @@ def outcome_word(run: Result) -> str:
 
 
 def penalised_s(run: Result, *, is_solved: bool) -> float:
-    """Return a run's PAR2 time: its wall time, or twice its limit if it is not solved."""
+    """Return a run's PAR2 time: its wall time, or twice its time limit if it is not solved."""
     if not is_solved or run.wall_time_s is None:
         return 2 * run.time_limit_s
     return max(run.wall_time_s, SHORTEST_S)
 
 
 def is_own(run: Result) -> bool:
-    """Return True if the plan of a run was found by the requested solver; engines start from greedy plans."""
+    """Return True if the requested solver found the plan of a run itself, instead of keeping greedy's plan."""
     if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
         return run.outcome == "plan"
     return run.found_by.partition(":")[0] == run.solver.partition(":")[0]
@@ -54,12 +54,12 @@ class Cell:
 
     @property
     def peak(self) -> float | None:
-        """The median peak; None without a plan."""
+        """The median peak, or None without a plan."""
         return median_low([run.peak for run in self.plans if run.peak is not None]) if self.plans else None
 
     @property
     def ratio(self) -> float | None:
-        """The median peak as a multiple of the best bound."""
+        """The median peak as a multiple of the best lower bound."""
         return self.peak / self.bound if self.peak is not None and self.bound else None
 
     @property
@@ -68,7 +68,7 @@ class Cell:
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Return True if a run reached the best bound of all runs, or proved its plan optimal in another way."""
+        """Return True if a run reached the best lower bound of all runs, or proved its plan optimal otherwise."""
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
@@ -85,7 +85,7 @@ class Cell:
 
     @property
     def peak_rss_bytes(self) -> float | None:
-        """The median of the most memory in use, in bytes."""
+        """The median of the peak memory use, in bytes."""
         return self._median_of("peak_rss_bytes")
 
     def _median_of(self, field: str) -> float | None:
@@ -101,16 +101,16 @@ class Cell:
         return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
     def penalised_s(self, run: Result) -> float:
-        """Return a run's wall time, or twice its limit if it is not solved."""
+        """Return a run's PAR2 time: its wall time, or twice its time limit if it is not solved."""
         return penalised_s(run, is_solved=self.is_solved(run))
 
 
 @dataclass(frozen=True)
 class SolverLine:
-    """A solver over the instances: of its plans, it found `own` itself.
+    """The totals of a solver over all instances. `own` counts the plans that it found itself.
 
-    `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared instances, which every solver planned in
-    every run; None where there is no such instance.
+    `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared instances, for which every solver found a
+    plan in every run. They are None if there is no such instance.
     """
 
     solver: str
@@ -125,7 +125,7 @@ class SolverLine:
 
 
 class Summary:
-    """Rows grouped by instance and solver; skipped runs are only in `skipped`."""
+    """Rows grouped by instance and solver. Skipped runs are only in `skipped`."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         rows = latest_rows(results)
@@ -142,13 +142,13 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best proved lower bound of an instance, without bounds that a valid plan contradicts."""
+        """Return the best proved lower bound of an instance, ignoring bounds that a valid plan contradicts."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
     def false_claims(self) -> list[Result]:
-        """Return the runs whose bound, or whose status infeasible, a valid plan contradicts."""
+        """Return the runs whose bound or status `infeasible` is contradicted by a valid plan."""
         wrong = []
         for rows in self.of_instance.values():
             best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
@@ -164,7 +164,7 @@ class Summary:
         return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
 
     def improvable_instances(self, solver: str) -> list[str]:
-        """Return the instances on which a solver's median peak is above a peak that is known to be reachable."""
+        """Return the instances on which a solver's median peak is above a known reachable peak."""
         return [
             instance
             for (instance, name), cell in self.cells.items()
@@ -172,7 +172,7 @@ class Summary:
         ]
 
     def shared_instances(self) -> list[str]:
-        """Return the instances that every solver planned in all of its runs."""
+        """Return the instances for which every solver found a plan in every run."""
         return [
             instance
             for instance, rows in self.of_instance.items()
@@ -185,7 +185,7 @@ class Summary:
         return [cell for (name, _), cell in self.cells.items() if name == instance]
 
     def lines(self) -> list[SolverLine]:
-        """Return a line for each solver, by rising PAR2."""
+        """Return the totals of each solver, in ascending order of PAR2."""
         rows, shared = [], set(self.shared_instances())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
@@ -211,7 +211,7 @@ def _proved_peaks(cell: Cell) -> list[float]:
 
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
-    """Return the geometric mean of the values that are not None, each at least `at_least`; None without values."""
+    """Return the geometric mean of the values, each raised to `at_least`; None values are ignored."""
     clipped = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in clipped)) if clipped and min(clipped) > 0 else None
 
@@ -228,7 +228,7 @@ def text_report(summary: Summary) -> str:
 
 
 def remarks(summary: Summary) -> list[str]:
-    """Return remarks on how to read the tables, where the figures are from, and which runs failed."""
+    """Return remarks that explain the tables, name machines and versions, and list failed runs."""
     shared, instances = len(summary.shared_instances()), len(summary.of_instance)
     machines = sorted({row.machine for row in summary.rows if row.machine})
     versions = sorted({row.version for row in summary.rows if row.version})
@@ -256,7 +256,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def _run_table(summary: Summary) -> str:
-    """Return the table of runs, with a heading line for each instance, so that long names do not widen columns."""
+    """Return the table of runs, with a heading line per instance, so that long names do not widen columns."""
     cells = [cell for instance in summary.of_instance for cell in summary.cells_of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
@@ -269,7 +269,7 @@ def _run_table(summary: Summary) -> str:
 
 
 def _run_row(cell: Cell) -> tuple[str, ...]:
-    """Return the cells of the table for a solver on an instance: medians over the seeds."""
+    """Return the table row of a solver on an instance: medians over the seeds."""
     solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_format_value(cell.peak), _format_value(cell.ratio, ".5f"))
     times = _format_value(cell.wall_time_s, ".4f"), _format_value(cell.cpu_time_s, ".4f")
     memory = _format_value(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
@@ -277,14 +277,14 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _finder_and_prover(runs: Iterable[Result]) -> str:
-    """Return the most frequent finder of the plan, without its packing rules, and the most frequent prover."""
+    """Return the most frequent pair of finder (without its packing rule) and prover of the plan."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the rows of the table of solvers, by rising PAR2."""
+    """Return the rows of the table of solvers, in ascending order of PAR2."""
     rows = []
     for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.own, line.solved))
@@ -302,7 +302,7 @@ def _format_value(value: float | None, spec: str = "") -> str:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as columns of text, with words aligned left and numbers aligned right."""
+    """Return rows as text columns, with words left-aligned and numbers right-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(

@@ -1,8 +1,8 @@
-"""The process of one run: it reads a job, prepares, waits for the start, solves, and reports.
+"""The child process of one benchmark run: it reads a job, prepares, waits for the start, solves and reports.
 
-Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
-Result needs. Work outside of the solver (imports, reading, compiled kernels) comes before `ready`; the check of the
-plan comes after `done`.
+Its messages are `ready` and `done` with the CPU time so far, `moment` for each improvement, and finally the fields of a
+Result. Work outside of the solver (imports, reading, loading kernels) precedes `ready`; the check of the plan follows
+`done`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
-"""The form of `plans=K@D`, the name of a search for K plans that differ pairwise by at least D."""
+"""The pattern of `plans=K@D`: the name of a search for K plans that differ pairwise by at least D."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
 
 @dataclass(frozen=True)
 class BenchTask:
-    """A run: the names of a solver or peer and of an instance, and its limits; memory in bytes for each process."""
+    """One run: a solver or peer, an instance, and the limits; the memory limit is in bytes per process."""
 
     instance: str
     solver: str
@@ -58,17 +58,17 @@ class BenchTask:
 
     @property
     def key(self) -> Key:
-        """The key of the row of its result."""
+        """The key of the row that the run produces."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def main() -> None:
-    """Run the process: its task is a job, its answers are messages."""
+    """Run the child process: read its task, a job, and send messages about the run."""
     parent = Parent()
     say = parent.send
     sys.path.append(str(Path.cwd()))  # so that planners in the current folder can be imported
     try:
-        _run(parent.task, parent)
+        _run_task(parent.task, parent)
     except SolverFailedError as error:
         say({"outcome": "failed", "message": str(error)})
     except OptionError as error:
@@ -83,7 +83,7 @@ def main() -> None:
         say({"outcome": "memory", "message": "the memory limit was reached"})
 
 
-def _run(job: BenchTask, parent: Parent) -> None:
+def _run_task(job: BenchTask, parent: Parent) -> None:
     if job.solver in orders.ORDERERS:
         _run_order(job, parent)
         return
@@ -99,13 +99,13 @@ def _run(job: BenchTask, parent: Parent) -> None:
     with _measure_resources(job, parent):
         plan = planner(problem, say_moment)
     facts = judge_plan(problem, plan)
-    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # the engine failed after it had found a plan
+    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # The engine failed after its first plan.
         facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
     parent.send({"known_peak": generated.known_peak, "version": version, **facts})
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
-    """Order a graph of operations, after a warm-up of memplan's search."""
+    """Order a graph of operations, after loading the library of memplan's search."""
     graph = read_graph(job.instance)
     orders.load()
     with _measure_resources(job, parent):
@@ -115,8 +115,8 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Report the CPU time and memory used by the block, which runs under the job's memory limit."""
-    # Windows has no module `resource`; bench does not run there, but must be importable.
+    """Run the block under the job's memory limit, and send the CPU time and the memory that it used."""
+    # Windows lacks the module `resource`; bench is not supported there, but must be importable.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -132,7 +132,7 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return a solver or peer as an imported function, and its version; raises OptionError if it cannot be used."""
+    """Return (function, version) of a solver or peer. Raises OptionError if it cannot be used."""
     if match := DIFFERING.fullmatch(solver):
         options = validate_options(
             plans.PlanOptions,
@@ -156,12 +156,12 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
 
 def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
     if not isinstance(answer, Plan):
-        raise OptionError("solvers: must be no plans that differ where objects are shared")
+        raise OptionError("solvers: must not be plans=K@D for problems of shared objects")
     return answer
 
 
 def _plan_of_answer(problem: Problem, answer: object) -> Plan:
-    """Return the plan of a planner's answer: an array of offsets, or any other form that `plan` accepts."""
+    """Return the plan in a planner's result: an array of offsets, or any other form that `plan` accepts."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
         return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
@@ -175,11 +175,11 @@ def _plan_of_answer(problem: Problem, answer: object) -> Plan:
 
 
 def _warm_up(solver: str) -> None:
-    """Solve a small problem, so that everything loaded on demand is there.
+    """Solve a small problem first, so that everything that is loaded on demand is loaded.
 
-    Ours solves a large one, too, for what small ones do not need; some peers would take long.
+    memplan's solvers also solve a large problem, which loads more; some peers would take too long for that.
     """
-    if DIFFERING.fullmatch(solver):  # it would refuse the small problem, which has no prices
+    if DIFFERING.fullmatch(solver):  # It refuses problems without prices.
         solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
@@ -189,7 +189,7 @@ def _warm_up(solver: str) -> None:
 
 
 def cpu_time_s() -> float:
-    """Return the CPU time of this process and its ended children in seconds, as the kernel counts it."""
+    """Return the CPU time of this process and of its ended children, in seconds."""
     import resource
 
     usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -197,19 +197,19 @@ def cpu_time_s() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """Return the most memory that this process or an ended child had in use, in bytes."""
+    """Return the peak memory use of this process or of an ended child, whichever is larger, in bytes."""
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    # RUSAGE_SELF would include the memory that the parent had in use when it forked.
+    # RUSAGE_SELF would include the memory that the parent used when it forked, so read VmHWM instead.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Return the fields of a Result for a plan: it is verified, its peak is recounted, and its claims are checked."""
+    """Return the fields of a Result for a plan: verify it, recompute its peak, and check its claims."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
-    if len(problem.pools) == 1:  # with several pools, the best plan may not have the least sum of peaks
+    if len(problem.pools) == 1:  # With several pools, an optimal plan may not have the least sum.
         bound = max(bound, plan.lower_bound or 0)
     facts: dict[str, Any] = {
         "buffers": len(problem.buffers),
@@ -236,7 +236,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
 
 
 def _total_peak(problem: Problem, plan: Plan) -> int:
-    """Return the sum over the pools of the largest end offset."""
+    """Return the sum of the largest end offsets of all pools."""
     ends = plan.placements.offset + problem.buffers.size
     return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
 

@@ -1,6 +1,6 @@
-"""Check, without memplan, a plan that is proved for all values of symbols: all_values.py ANSWER [PROBLEM].
+"""Check, without memplan, a plan that is proved for all symbol values: all_values.py ANSWER [PROBLEM].
 
-Exit status: 0 proved, 3 refused, 4 not decided within the limit of boxes, 2 wrong input.
+Exit status: 0 proved, 2 wrong input, 3 refused, 4 undecided within the limit of boxes (ranges of symbol values).
 """
 # ANSWER is the answer of `memplan shapes`, PROBLEM its input. docs/certificates.md describes the proofs.
 
@@ -20,7 +20,7 @@ prove, same = boxes.prove, boxes.has_equal_maximum
 
 
 class Plan:
-    """The buffers of an answer, whose sizes are forms over symbols, and its programs."""
+    """The buffers of an answer, with sizes as forms (polynomials over symbols), and its programs (orders)."""
 
     def __init__(self, answer, is_over):
         self.symbols = Symbols(answer["symbols"], is_over)
@@ -28,16 +28,16 @@ class Plan:
         self.lives, self.alignment = [tuple(life) for life in answer["lifetimes"]], answer["alignment"]
         self.size = [self.sizes[at] for at in answer["size_of"]]
         if len({len(answer["ids"]), len(self.size), len(self.lives)}) > 1 or any(a >= b for a, b in self.lives):
-            raise ValueError("an id, a size and a lifetime for each buffer")
+            raise ValueError("ids, size_of, lifetimes: must have one entry per buffer, with start < end")
         for i, size in enumerate(self.sizes):
             if any(value % self.alignment for value in size.values()):
-                raise Refused(f"sizes[{i}] is not shown to be a multiple of {self.alignment}")
+                raise Refused(f"sizes[{i}] must be a proved multiple of {self.alignment}")
             if not self.symbols.is_never_negative(size):
                 prove(self.symbols, [[{}]], [size], Fraction(0))
         self.views = {view: (root, self.sizes[at]) for view, root, at in answer.get("views", ())}
         self.pins = {buffer: self.sizes[at] for buffer, at in answer.get("pins", ())}
         if self.views.keys() & ({root for root, _ in self.views.values()} | self.pins.keys()):
-            raise ValueError("a view of a view, or one that is pinned")
+            raise ValueError("views: must not contain other views or be pinned")
         begins, rows = sorted({start for start, _ in self.lives}), [*enumerate(self.lives)]
         self.live = [{self.root(b) for b, (start, end) in rows if start <= time < end} for time in begins]
         self.apart = [set(row) - self.views.keys() for row in answer.get("apart", ())]
@@ -48,21 +48,21 @@ class Plan:
         self.loads = self.symbols.maximal_forms([*self.sums, *ends])
 
     def root(self, buffer):
-        """Return the buffer that contains a view; any other buffer is returned itself."""
+        """Return the buffer that contains a view, or the buffer itself if it is no view."""
         return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
-        """Return the sum of the sizes of some buffers, as a form."""
+        """Return the sum of the sizes of the given buffers, as a form."""
         total = {}
         for buffer in buffers:
             total = add(total, self.size[buffer])
         return total
 
     def peak(self, i, program):
-        """Return the forms of program i's peak; raises Refused if its offsets or peak do not follow from its order."""
+        """Return program i's peak as forms. Raises Refused if its offsets or peak do not follow from its order."""
         order, symbols = program["order"], self.symbols
         if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
-            raise Refused(f"programs[{i}] has not each buffer once")
+            raise Refused(f"programs[{i}] must contain each buffer exactly once")
         values = []
         for terms in program["values"]:
             values.append(self._ends(values, terms))
@@ -82,44 +82,44 @@ class Plan:
                 prove(symbols, [seen[key_of_rows]], [self.pins[buffer]], Fraction(0))
                 offsets[buffer] = [self.pins[buffer]]
             if not same(symbols, offsets[buffer], values[program["which"][buffer]]):
-                raise Refused(f"programs[{i}]: buffer {buffer} does not lie where its order says")
+                raise Refused(f"programs[{i}]: buffer {buffer} must be at the offset that its order determines")
             for time in sections[buffer]:
                 tops[time] = buffer
         for view, (root, far) in self.views.items():
             if not same(symbols, [add(each, far) for each in offsets[root]], values[program["which"][view]]):
-                raise Refused(f"programs[{i}]: view {view} does not lie in its buffer")
+                raise Refused(f"programs[{i}]: view {view} must be at its distance in its buffer")
         ends = [add(each, self.size[b]) for b in {*tops} - {None} for each in offsets[b]]
         peaks = symbols.maximal_forms(ends) if ends else [{}]
         if not same(symbols, peaks, self._ends(values, program["last"])):
-            raise Refused(f"programs[{i}].last is not the peak")
+            raise Refused(f"programs[{i}].last must be the peak")
         peak = program.get("peak")
         if peak is not None and not same(symbols, peaks, [symbols.read(text) for text in peak]):
-            raise Refused(f"programs[{i}].peak is not the peak")
+            raise Refused(f"programs[{i}].peak must be the peak of its order")
         return peaks
 
     def _ends(self, values, terms):
         if any(min(pair) < 0 for pair in terms):
-            raise ValueError("an index below 0")
+            raise ValueError("values: indexes must be at least 0")
         rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]
         return self.symbols.maximal_forms(rows) if rows else [{}]
 
 
 def compare(plan, answer, problem):
-    """Raise Refused if an answer is not about a problem."""
+    """Raise Refused if an answer is not about the given problem."""
     rows, symbols = problem["buffers"], plan.symbols
     if Symbols(problem["symbols"]).box != symbols.box or Symbols(problem["symbols"]).step != symbols.step:
-        raise Refused("the symbols are not those of the problem")
+        raise Refused("the symbols must be those of the problem")
     if answer["ids"] != [row["id"] for row in rows] or plan.alignment != problem.get("alignment", 1):
-        raise Refused("the buffers are not those of the problem")
+        raise Refused("the buffers must be those of the problem")
     if plan.lives != [(row["start"], row["end"]) for row in rows]:
-        raise Refused("the lifetimes are not those of the problem")
+        raise Refused("the lifetimes must be those of the problem")
     for i, row in enumerate(rows):
         size = symbols._apply_function("align", [symbols.read(row["size"]), {(): plan.alignment}])
         if not same(symbols, [size], [plan.size[i]]):
-            raise Refused(f"the size of buffer {i} is not that of the problem")
+            raise Refused(f"the size of buffer {i} must be that of the problem")
         pin = row.get("offset")
         if (pin is None) != (i not in plan.pins) or (pin is not None and key(symbols.read(pin)) != key(plan.pins[i])):
-            raise Refused(f"the pin of buffer {i} is not that of the problem")
+            raise Refused(f"the pin of buffer {i} must be that of the problem")
     _compare_rules(plan, rows, problem.get("conflicts") or ())
 
 
@@ -132,24 +132,24 @@ def _compare_rules(plan, rows, conflicts):
                 far = add(far, read(rows[at].get("alias_offset") or 0))
                 at = index[rows[at]["alias_of"]]
         if plan.root(i) != at or (at != i and not same(plan.symbols, [far], [plan.views[i][1]])):
-            raise Refused(f"buffer {i} is not the view that it is in the problem")
+            raise Refused(f"buffer {i} must be the same view as in the problem")
         prove(plan.symbols, [[add(far, read(row["size"]))]], [read(rows[at]["size"])], Fraction(0))
     pairs = {frozenset(plan.root(index[name]) for name in pair) for pair in conflicts}
     near = {*pairs, *(frozenset(pair) for row in plan.live for pair in combinations(row, 2))}
     if any(frozenset(pair) not in near for row in plan.apart for pair in combinations(row, 2)):
-        raise Refused("apart has buffers that may share bytes")
+        raise Refused("apart must contain only buffers that conflict pairwise")
     if any(len(pair) > 1 and not any(pair <= row for row in (*plan.live, *plan.apart)) for pair in pairs):
-        raise Refused("apart has not each conflict of the problem")
+        raise Refused("apart must contain each conflict of the problem")
 
 
 def check(answer, problem=None, is_over=lambda: False):
-    """Return the proved statement as a sentence; raises Refused, Undecided, or ValueError and the like.
+    """Return the proved statement as a sentence. Raises Refused, Undecided, or ValueError and similar errors.
 
-    The function `is_over` returns True once the time is over, and Undecided is then raised.
+    `is_over` returns True once the time is over; then Undecided is raised.
     """
     ratio = answer["proof"]["ratio"]
     if ratio is None or (answer["status"] == "optimal") != (ratio == 0):
-        raise Refused("nothing is claimed")
+        raise Refused("the answer must claim a ratio, which is 0 for an optimal plan only")
     plan = Plan(answer, is_over)
     if problem is not None:
         compare(plan, answer, problem)
@@ -159,7 +159,7 @@ def check(answer, problem=None, is_over=lambda: False):
     peaks = [plan.peak(i, program) for i, program in enumerate(answer["programs"])]
     over = Fraction(str(ratio))
     if over < 0 or not peaks:
-        raise ValueError("ratio")
+        raise ValueError("proof.ratio: must be at least 0, with at least one program")
     prove(plan.symbols, peaks, plan.loads, over)
     above = "no plan needs less" if not over else f"no plan needs less than 1/{float(1 + over)} of it"
     return f"proved: {above} at any value, {len(plan.size)} buffers, {len(peaks)} orders"

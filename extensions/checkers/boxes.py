@@ -1,4 +1,4 @@
-"""Proofs of inequalities between sizes for all values of symbols, box by box, in exact arithmetic."""
+"""Proofs of inequalities between forms (polynomials over symbols) for all symbol values, box by box, exactly."""
 
 import math, sys
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if two lists of forms are proved to have the same maximum for all values of the symbols."""
+    """Return True if two lists of forms are proved to have equal maxima for all symbol values."""
     if {*map(key, some)} == {*map(key, others)}:
         return True
     try:
@@ -30,7 +30,7 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that for all values some list of forms is at most 1 + over times the largest load; raises Refused."""
+    """Prove at all symbol values that a list of forms is at most (1 + over) * the largest load, or raise an error."""
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 
@@ -38,10 +38,10 @@ def prove(symbols, peaks, loads, over):
         load = max(symbols.value(form, at) for form in loads)
         if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
             where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
-            raise Refused(f"it is above its claim at {where}")
+            raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
-        symbols.stop_if_over()  # a single box with many forms may take seconds, so the time is checked here, too
+        symbols.stop_if_over()  # One box with many forms may take seconds.
         pair = (key(form), key(load))
         if pair not in room:
             room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
@@ -63,7 +63,7 @@ def prove(symbols, peaks, loads, over):
         count = math.inf if any(high is None for _, high in box.values()) else _count(box)
         effort += 1 + (count // PER_BOX if count <= LEAF else 0)
         if effort > MOST_BOXES or count == math.inf:
-            raise Undecided(f"{effort} boxes")
+            raise Undecided(f"too many boxes of symbol values: {effort}")
         symbols.stop_if_over()
         if count <= LEAF:
             for row in product(*(range(low, high + 1) for low, high in box.values())):

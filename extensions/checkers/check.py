@@ -1,8 +1,8 @@
 """Check a certificate without memplan: check.py [--inclusive|--half-open] PROBLEM CERTIFICATE [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 proved, 3 refused, 2 wrong input. SIZE gives the size of each pool if the problem's own are not meant.
+Exit status: 0 proved, 2 wrong input, 3 refused. SIZE is the size of each pool, in place of the problem's own.
 """
-# docs/certificates.md lists the fields read, the claims, and why the rules are sound.
+# docs/certificates.md lists the fields that are read and the claims, and proves that the rules are sound.
 
 import hashlib, sys
 from functools import cache, lru_cache
@@ -19,7 +19,7 @@ INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 @lru_cache(1 << 16)
 def entry_of(word):
-    """Return a buffer and its least offsets, one for each pool, from a word of a state."""
+    """Return a buffer and its least offset in each pool, from a word `BUFFER:OFFSET,...` of a lemma."""
     i, lows = word.split(":")
     return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
 
@@ -33,19 +33,19 @@ class Claim:
 
     @cache
     def first(self, i):
-        """Return a buffer's least offset in each pool if the pools are empty; None if the buffer has no bytes."""
+        """Return a buffer's least offset in each empty pool, or None if the buffer has size 0."""
         p = self.problem
         return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
-        """Add a set of the buffers that are alive at a time, or of buffers that conflict pairwise."""
+        """Add the set of the buffers that are alive at a time, or a given set of pairwise conflicting buffers."""
         p, numbers_of_set = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
             numbers_of_set = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
         if (kind != "time" or p.has_ties) and not all(
             p.meets(i, j) for i in numbers_of_set for j in numbers_of_set if i < j
         ):
-            raise Refused("a set of buffers that do not all meet")
+            raise Refused("the buffers of a set must conflict pairwise")
         self.sets.append(
             (
                 [i for i in numbers_of_set if p.pin[i] is None],
@@ -54,7 +54,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if no plan has a state: a buffer fits nowhere, a lemma applies, or a set needs too many bytes."""
+        """Return True if a state (least offsets) is refuted: no room for a buffer or for a set, or a lemma applies."""
         for i in changed:
             if min(low(i)) >= INF:
                 return True
@@ -69,7 +69,7 @@ class Claim:
             return True
         k, grain, rest, bits = map(number, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         if grain < 1 or not 0 < bits < 1 << len(self.ends):
-            raise ValueError("a granule below 1, or pools that are none", ref)
+            raise ValueError("a granule must be at least 1, and pools must exist", ref)
         (members, blocks), pools = self.sets[k], [q for q in range(len(self.ends)) if bits >> q & 1]
         inside = [i for i in members if low(i) and all(q in pools for q, at in enumerate(low(i)) if at < INF)]
         if len(pools) > 1:
@@ -87,11 +87,11 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma: b is neither below all its neighbours nor on one (l), or is in none of its pools (s)."""
+        """Check and add a lemma about buffer b: by its position above or below neighbours (l), or by its pools (s)."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
-            raise Refused("a buffer that may be in a pool")
+            raise Refused("a lemma s must refute each pool of its buffer")
         if kind == "l":
             (q,), rests = pools, low.copy()
             del rests[b]
@@ -101,11 +101,11 @@ class Claim:
                 rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
             on = p.legal_offset(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
             if not self.is_refuted(rests.get, refs[0], near) or not self.is_refuted(only(q, on).get, refs[1], [b]):
-                raise Refused("a buffer that may lie below all that it meets, or on one of them")
+                raise Refused("a lemma l must refute its buffer below its neighbours and on each of them")
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):
-        """Add the conflict set, multipliers or lemma of a line of the certificate."""
+        """Add the conflict set, multipliers or lemma that a line of the certificate states."""
         p, count = self.problem, len(self.ends)
         if word == "set" and rest[0] == "time":
             (time,) = rest[1:]
@@ -118,27 +118,27 @@ class Claim:
             refs, words = rest[1 : (first := 3 if word == "l" else 1 + count)], rest[first:]
             low = dict(map(entry_of, words))
             if len(low) < len(words) or not p.solid.issuperset(low) or {*map(len, low.values())} - {count}:
-                raise ValueError("a wrong state", *rest)
+                raise ValueError("the state of a lemma must be valid", *rest)
             self.add_lemma(word, number(rest[0]), refs, low)
         else:
-            raise ValueError("a line that is none of a certificate", word, *rest)
+            raise ValueError("a line must be a set, worth, l or s line", word, *rest)
 
     def close(self, ref):
-        """Check the last line of a claim, which refutes the state in which nothing is placed."""
+        """Check the last line of a claim, which must refute the initial state, in which no buffer is placed."""
         alone = [number(ref[1:])] if ref[0] == "!" else []
         if not self.is_refuted(self.first, "-" if alone else ref, alone):
-            raise Refused("the last line does not refute that the buffers fit")
+            raise Refused("the last line must refute that the buffers fit")
 
 
 def check(text, lines, given=None, interval=None):
-    """Return the statement that a certificate proves about a problem, as a sentence; raises Refused.
+    """Return the statement that a certificate proves about a problem, as a sentence. Raises Refused.
 
-    `given` are sizes and base addresses of the pools, in place of those of the problem.
+    `given` are (size, base address) of the pools, which replace those of the problem.
     """
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
     if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
-        raise Refused("it is of another format, or about pools of other sizes")
+        raise Refused("it must have the format memplan-lemmas/1 and the given pool sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
     if ends[0] == "price":
         return full_sentence(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
@@ -146,21 +146,21 @@ def check(text, lines, given=None, interval=None):
     lines.reverse()
     for expected, least in expectations:
         if (line := lines.pop())[0] != "claim" or [*map(number, line[1:])] != expected:
-            raise Refused(f"there must be a claim of {expected}")
+            raise Refused(f"the next claim must be {expected}")
         claim = Claim(problem, expected, least, ends)
         while (line := lines.pop())[0] != "end":
             claim.add_line(*line)
         claim.close(*line[1:])
     if lines:
-        raise Refused("there are lines after the last claim")
+        raise Refused("the last claim must end the certificate")
     return full_sentence(problem, sentence, sizes, given, text)
 
 
 def check_price(problem, lines, least):
-    """Check a lower bound on the price of sharing bytes, proved by cliques; return the proved sentence."""
+    """Check a lower bound on the price of sharing bytes, which cliques prove; return the proved sentence."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
-        raise ValueError("a price without a scale, or without a part")
+        raise ValueError("a price must have a scale of at least 1 and then a part")
     parts = []
     for word, *rest in rows:
         if word == "part" and not rest:
@@ -168,14 +168,14 @@ def check_price(problem, lines, least):
         elif word == "clique":
             parts[-1].append([number(each) for each in rest])
         else:
-            raise ValueError("a line that is none of a price", word, *rest)
+            raise ValueError("a line must be a part or clique line", word, *rest)
     if prices.proved_bound(problem, number(scale), parts) < number(least):
-        raise Refused("the cliques do not add up to the price")
+        raise Refused("the cliques must add up to at least the price")
     return f"no plan pays less than {least} for bytes that are shared"
 
 
 def full_sentence(problem, sentence, sizes, given, text):
-    """Return the proved sentence with the sizes of the pools and the hash of the problem."""
+    """Return the proved sentence, extended by the sizes of the pools and the hash of the problem."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
     of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
@@ -183,25 +183,25 @@ def full_sentence(problem, sentence, sizes, given, text):
 
 
 def parse_pools(sizes):
-    """Return the size and base address of each pool from words such as `65536@536870912`; `-` means no size."""
+    """Return (size, base address) of each pool from words such as `65536@536870912`; `-` means no size."""
     pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
     return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
 
 
 def check_command(words):
-    """Return the proved sentence for the arguments of the command: options, two files, and sizes of pools."""
+    """Return the proved sentence for the command's arguments: options, two files, and pool sizes."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
     pools = parse_pools(sizes)
     text, proof = (Path(name).read_bytes().decode() for name in (first, second))
     *lines, rest = proof.split("\n")
     if rest or "\r" in proof:
-        raise ValueError("a certificate ends with a line, and lines with a line feed")
+        raise ValueError("a certificate must end with a line feed and contain no carriage return")
     return check(text, lines, pools, interval)
 
 
 def main(words):
-    """Return the exit status and the line to print for the arguments of the command."""
+    """Return the exit status and the line to print for the command's arguments."""
     try:
         return 0, check_command(words)
     except Refused as why:

@@ -1,5 +1,5 @@
-"""The capacities that a certificate must refute, in order, and the sentence that it then proves."""
-# docs/certificates.md lists them.
+"""The capacities that a certificate must refute, in their order, and the sentence that they prove."""
+# docs/certificates.md defines the kinds of claims.
 
 import re
 from functools import lru_cache
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 @lru_cache(1 << 16)
 def number(word, limit=2**63):
-    """Return the number that a word of a certificate states: digits without leading zeros, below the limit."""
+    """Return the number that a word of a certificate states: digits without leading zeros, below `limit`."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
-        raise ValueError("a wrong number", word)
+        raise ValueError("must be digits without leading zeros and below the limit", word)
     return int(word)
 
 
 def parse_claim(ends, kind, words):
-    """Return the capacities to refute, each with its bound on the cost or None, and the claim as a sentence."""
+    """Return the capacities to refute, each with a bound on the cost or None, and the claim as a sentence."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"
     cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)
@@ -22,7 +22,7 @@ def parse_claim(ends, kind, words):
     last = [None] * unsaid + [*map(number, last[unsaid:])] if last or kind in ("used", "balanced") else [None] * count
     is_known = kind in ("used", "cost", "speed", "balanced") and number(cost[-1] if cost else "1", 2**127) > 0
     if not is_known or len(last) != count or unsaid > {"used": 0, "balanced": count - 1}.get(kind, count):
-        raise ValueError("a claim that is none, or about other pools", kind, *words)
+        raise ValueError("a claim must have a known kind and a number for each pool", kind, *words)
     claims, top = [], count - (kind == "balanced")
     if kind == "balanced":
         claims += [([*ends[:-1], last[-1] - 1], None)] * (last[-1] > 0) + [([*ends[:-1], last[-1]], least)]

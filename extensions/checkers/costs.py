@@ -1,14 +1,14 @@
-"""Lower bounds on the cost of plans for check.py: integer costs, and relaxations with multipliers."""
-# docs/certificates.md proves that these bounds hold.
+"""Lower bounds on the cost of plans for check.py: integer costs, and relaxations with Lagrange multipliers."""
+# docs/certificates.md proves that these bounds are valid.
 
 from fractions import Fraction
 from math import gcd
 
 
 def prices(problem, kind, parts):
-    """Return the cost of each buffer in each pool, as a whole number of parts of a unit of cost.
+    """Return the cost of each buffer in each pool, in integer multiples of 1 / `parts`.
 
-    In a profile, if all pools cost the same, the first pool counts 0, the second 1, and so on.
+    In a profile whose pools all cost the same, the first pool counts 0, the second 1, and so on.
     """
     each = [Fraction(pool.get("cost", 0)) for pool in problem.pools]
     if kind != "cost" and len({*each}) == 1:
@@ -19,24 +19,24 @@ def prices(problem, kind, parts):
         traffic[problem.root[i]] += moved if row["size"] else 0
     costs = [Fraction(cost) * parts for cost in each]
     if any(cost.denominator > 1 for cost in costs):
-        raise ValueError("a cost that is no whole number of parts")
+        raise ValueError("costs must be multiples of 1 / parts")
     return {i: [traffic[i] * int(cost) for cost in costs] for i in problem.solid}
 
 
 def free_bytes(blocks, end):
-    """Return the free bytes of a pool up to `end`, outside of disjoint ranges in ascending order."""
+    """Return the free bytes of a pool below `end`, outside of disjoint ascending ranges `blocks`."""
     edges = [0, *(at for block in blocks for at in block), end]
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
 def cost_test(claim, words):
-    """Return a function that is True for a state of which every plan costs at least the claimed amount.
+    """Return a function that is True for a state all of whose plans cost at least the claimed amount.
 
-    `words` are a scale, and then triples of set, pool and weight: what a byte of that set is worth in that pool.
+    `words` are a scale and triples (set, pool, weight): the multiplier of a byte of that set in that pool.
     """
     ((scale,), *rows), least, parts = words, claim.least, int(claim.said[2])
     if scale < 1 or parts < 1:
-        raise ValueError("a scale or parts below 1")
+        raise ValueError("scale and parts must be at least 1")
     price = prices(claim.problem, claim.said[0], parts)
     charged, capacity = {i: [scale * cost for cost in costs] for i, costs in price.items()}, 0
     for number, q, weight in rows:

@@ -1,15 +1,15 @@
-"""Check a least cost of recomputation without memplan: extra.py GRAPH LIMIT COST [OPERATION].
+"""Check a lower bound on recomputation cost, without memplan: extra.py GRAPH LIMIT COST [OPERATION].
 
-It proves that no sequence of operations within LIMIT bytes costs less than COST; with COST `none`, that there is none.
-GRAPH is operations-by-bytes/1 in JSON, whose operations have costs and wait only for tensors. The proof is the bytes
-that must be removed while one OPERATION runs. Without OPERATION, each is tried, and then all states are visited.
+It proves that no sequence of operations within LIMIT bytes costs less than COST or, with COST `none`, that no sequence
+exists. GRAPH is operations-by-bytes/1 in JSON; its operations have costs and depend only on tensors. The proof is the
+excess of bytes while one OPERATION runs. Without OPERATION, each one is tried, and then all states are visited.
 """
-# While an operation runs for the first time, all predecessors have run, and none of its successors. So a tensor that
-# is made before it and read after it is then in memory, or its maker runs again later. Enough makers must run again.
+# When an operation first runs, all its predecessors have run and no successor has. A tensor made before and read after
+# it is then in memory, or its maker runs again later. So enough makers must run again to remove the excess of bytes.
 #
-# A state consists of the operations that have run and the tensors in memory, both as bits. All states of cheaper
-# sequences are visited. Tensors are only dropped if the next operation would not fit, and never more than necessary, as
-# tensors in memory can be dropped later.
+# A state is the set of operations that have run and the set of tensors in memory, both as bit masks. All states of
+# cheaper sequences are visited. Tensors are dropped only if the next operation would not fit, in minimal sets, because
+# they can also be dropped later.
 
 import heapq, sys
 from fractions import Fraction
@@ -24,29 +24,29 @@ STATES = 300_000
 
 
 def bits(numbers):
-    """Return a set of numbers as an integer with these bits set."""
+    """Return a bit mask in which the bits with the given numbers are set."""
     return sum(1 << k for k in set(numbers))
 
 
 def members(mask):
-    """Yield the numbers of the bits that are set, in ascending order."""
+    """Yield the numbers of the bits set in a mask, in ascending order."""
     while mask:
         yield (mask & -mask).bit_length() - 1
         mask &= mask - 1
 
 
 class Runs:
-    """The states of a graph's execution, and the transitions between them."""
+    """The states of an execution of a graph with recomputation, and the transitions between them."""
 
     def __init__(self, text, limit):
         graph = self.graph = orders.Graph(text)
         ops, self.limit = graph.ops, limit
         if any(op.get(word) for op in ops for word in ("regions", "may_overwrite", "alternatives", "after")):
-            raise ValueError("regions, alternatives, `after`, or outputs written over inputs, are not read")
+            raise ValueError("ops: must not have regions, alternatives, `after` or `may_overwrite`")
         if any(graph.maker[t] != v for v, op in enumerate(ops) for t in op.get("out") or ()):
-            raise ValueError("tensors that are changed in place are not read")
+            raise ValueError("ops: must not change tensors in place")
         if any(type(op.get("cost")) is not int or op["cost"] < 0 for op in ops):
-            raise ValueError("an operation without a cost")
+            raise ValueError("ops: each must have a cost of at least 0")
         self.size, self.maker, self.work = graph.size, graph.maker, graph.work
         self.needs = [bits(op.get("in") or ()) for op in ops]
         self.makes = [bits(op.get("out") or ()) for op in ops]
@@ -58,11 +58,11 @@ class Runs:
         self.every = bits(range(len(ops)))
 
     def bytes_of(self, tensors):
-        """Return the bytes of a set of tensors, given as bits."""
+        """Return the size in bytes of a set of tensors, given as a bit mask."""
         return sum(self.size[t] for t in members(tensors))
 
     def missing_runs(self, done, memory):
-        """Return the tensors still needed in memory, the operations that must run again for them, and their cost."""
+        """Return (tensors still needed in memory, operations that must run again, their cost), or None."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -84,7 +84,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the tensors that a continuation with extra cost below `slack` may read."""
+        """Return the tensors that any continuation with an extra cost below `slack` may read, as a bit mask."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -92,7 +92,7 @@ class Runs:
         return wanted
 
     def removable_sets(self, tensors, over):
-        """Yield the minimal sets of some tensors that have at least `over` bytes."""
+        """Yield the minimal subsets of some tensors that have at least `over` bytes, as bit masks."""
         rows = sorted(members(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
@@ -108,7 +108,7 @@ class Runs:
         yield from choose(0, over, self.bytes_of(tensors) + 1)
 
     def next_states(self, done, memory):
-        """Yield each state that may follow, with the cost of the operation if it runs again."""
+        """Yield (done, memory, cost) of each possible next state; the cost is 0 for a first run."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
             if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
@@ -123,7 +123,7 @@ class Runs:
 
 
 def excess_and_removable(runs, v):
-    """Return the excess over the limit while operation v first runs, and (bytes, cost) of each removable maker."""
+    """Return the bytes above the limit when operation v first runs, and (bytes, cost) of each maker that may rerun."""
     before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
@@ -137,7 +137,7 @@ def excess_and_removable(runs, v):
 
 
 def is_dear(rows, over, cost, nodes=10_000):
-    """Return True if each choice of rows with at least `over` bytes costs at least `cost`."""
+    """Return True if each choice of rows (bytes, cost) with at least `over` bytes costs at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
@@ -161,12 +161,12 @@ def is_dear(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first of some operations whose excess alone costs at least `cost`; None if there is none."""
+    """Return the first of the operations whose excess alone costs at least `cost`, or None."""
     return next((v for v in operations if is_dear(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
 def check(text, limit, cost, states=STATES):
-    """Return the number of states visited; raises Refused for a cheaper sequence or too many states."""
+    """Return the number of visited states. Raises Refused for a cheaper sequence or for more than `states` states."""
     runs = Runs(text, limit)
     cost = float("inf") if cost is None else cost
     if first_too_costly(runs, cost, range(len(runs.cost))) is not None:
@@ -182,7 +182,7 @@ def check(text, limit, cost, states=STATES):
             best[done, memory] = spent
             heapq.heappush(queue, (spent + needed[2], -done.bit_count(), spent, done, memory))
             if len(best) > states:
-                raise Refused(f"more than {states} states are to be visited")
+                raise Refused(f"the search must visit at most {states} states")
 
     if runs.bytes_of(runs.given) <= limit:
         visit(0, runs.given, 0)
@@ -191,19 +191,19 @@ def check(text, limit, cost, states=STATES):
         if best[done, memory] < spent:
             continue
         if done == runs.every and not runs.kept & ~memory:
-            raise Refused(f"a sequence within {limit} bytes costs {spent} for what runs again")
+            raise Refused(f"a sequence within {limit} bytes costs {spent} for operations that run again")
         for then, held, more in runs.next_states(done, memory):
             visit(then, held, spent + more)
     return len(best)
 
 
 def check_beside(text, limit, cost, v):
-    """Return the words for a proof by the excess during operation v alone; raises Refused if that proves nothing."""
+    """Return the words for a proof by the excess during operation v alone. Raises Refused if that proves nothing."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
-        raise ValueError(f"no operation {v}")
+        raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")
     if first_too_costly(runs, float("inf") if cost is None else cost, [v]) is None:
-        raise Refused(f"what must be away beside operation {v} may cost less")
+        raise Refused(f"the bytes that must be removed during operation {v} may cost less")
     return f"what must be away beside operation {v}"
 
 

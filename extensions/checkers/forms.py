@@ -1,4 +1,4 @@
-"""Forms, which map products of names to numbers: their arithmetic, and proofs that they are not negative."""
+"""Forms: polynomials as mappings from products of names to numbers; their arithmetic, and proofs of their signs."""
 
 import math
 from itertools import product
@@ -24,17 +24,17 @@ def times(left, right):
 def constant_value(form):
     """Return the number that a constant form equals; raises ValueError for a form with names."""
     if set(form) - {()}:
-        raise ValueError("a number is needed")
+        raise ValueError("must be a number without symbols")
     return form.get((), 0)
 
 
 def key(form):
-    """Return a hashable key that equal forms share."""
+    """Return a hashable key that is the same for equal forms."""
     return frozenset(form.items())
 
 
 def put(form, name, value):
-    """Return a form in which a name is replaced by another form."""
+    """Return a form with `name` replaced by the form `value`."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
@@ -45,15 +45,15 @@ def put(form, name, value):
 
 
 def integer_multiple(form):
-    """Return a positive multiple of a form that has integer coefficients."""
+    """Return the least positive multiple of a form that has integer coefficients."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}
 
 
 def no_less_than_0(form, box):
-    """Return True if all Bernstein coefficients of a form on a box, which enclose its values, are at least 0.
+    """Return True if a form is proved to be at least 0 on a box, as all its Bernstein coefficients there are.
 
-    A symbol without a maximum is replaced by its excess over its minimum.
+    They enclose the values of the form. A symbol without a maximum is replaced by its excess over its minimum.
     """
     if all(value >= 0 for value in form.values()):
         return True

@@ -1,16 +1,16 @@
-"""Macros, operations merged into one, for searched.py: their live bytes, and the check that merging loses nothing."""
-# docs/certificates.md proves the rules sound.
+"""Macros, operations merged into one, for searched.py: their live bytes, and the test that merging is harmless."""
+# docs/certificates.md proves that these rules are sound.
 
 Refused = type("Refused", (Exception,), {})
 
 
 def bits(numbers):
-    """Return a set of numbers as an integer with these bits set."""
+    """Return a bit mask in which the bits with the given numbers are set."""
     return sum(1 << k for k in set(numbers))
 
 
 class Macros:
-    """Sequences of consecutive operations, named by their first; states are bits, with all or none of each macro."""
+    """Macros: merged sequences of operations, named by their first; a state is a bit mask of whole macros."""
 
     def __init__(self, graph):
         n = len(graph.ops)
@@ -48,7 +48,7 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the most bytes of outputs that operation k can write over inputs that no other operation needs."""
+        """Return the maximum bytes of outputs that operation k can write over inputs that no other operation needs."""
         holds, total = {}, 0
 
         def finds(row, tried):
@@ -65,7 +65,7 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the peak while macro v runs after the operations `done`, and its change of live bytes."""
+        """Return the peak of live bytes during macro v, relative to its start after `done`, and its net change."""
         if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
             return self.known[key]
         top = net = 0
@@ -80,14 +80,14 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Merge macro v right after u; raises Refused unless v can run there harmlessly, or u serves only v."""
-        # A macro adds more bytes the fewer operations have run, so two extreme states bound its effect in all states.
+        """Merge macro v right after u. Raises Refused unless v is harmless there or u is needed only by v."""
+        # A macro adds more bytes the fewer operations have run, so two extreme states bound its effect in all.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u
         not_yet = self.after[u] == self.after[v] | self.bits[v] and low_u >= 0 and most_u <= low_u + least_v
         if u == v or not (at_once or not_yet):
-            raise Refused(f"a join of {u} and {v} that may be worse")
+            raise Refused(f"join: macros {u} and {v} must not need more bytes together")
         both = self.bits[u] = self.bits[u] | self.bits[v]
         self.rows[u] += self.rows.pop(v)
         self.seen[u] |= self.seen[v]

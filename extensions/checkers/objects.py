@@ -1,8 +1,8 @@
-"""Check shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
+"""Check shared objects without memplan: objects.py PROBLEM ANSWER. Exit status: 0 valid, 2 wrong input, 3 refused.
 
-PROBLEM has `"kind": "objects"`; ANSWER has the ids of the buffers of each object: `{"objects": [{"buffers": [...]}]}`.
+PROBLEM has `"kind": "objects"`. ANSWER lists the buffer ids of each object: `{"objects": [{"buffers": [...]}]}`.
 """
-# docs/plan.md says what objects are; the k-th largest object is at least the k-th largest buffer of any live set.
+# docs/plan.md defines objects. The k-th largest object is at least the k-th largest buffer of any live set.
 
 import json, sys
 from collections import defaultdict
@@ -19,7 +19,7 @@ BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
 
 
 class Demand:
-    """A buffer that needs an object: its sharing class, its sides, and its lifetime."""
+    """A buffer that needs an object: its sharing class, its side lengths, and its lifetime."""
 
     def __init__(self, row, shift, alignment):
         row = reading.fields(row, BUFFER, "id", "start", "end")
@@ -31,7 +31,7 @@ class Demand:
 
 
 def read(text):
-    """Return the buffers of a problem, and its limit on the ratio of sides that share an object, or None."""
+    """Return the buffers of a problem, and the largest ratio of side lengths in one object, or None."""
     data = reading.fields(json.loads(text, object_pairs_hook=reading.unique_object), PROBLEM, "kind", "buffers")
     need(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
@@ -41,12 +41,12 @@ def read(text):
 
 
 def area(sides):
-    """Return the area of an object with two sides; the size of an object of bytes."""
+    """Return the product of two side lengths, which is the size of an object."""
     return sides[0] * sides[1]
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of the objects, by the largest buffers of the live sets."""
+    """Return a lower bound on the total size of the objects, from the largest buffers of each live set."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)
@@ -61,25 +61,25 @@ def total_bound(rows):
 
 
 def check(text, answer):
-    """Return the total size of the objects, and a lower bound on it; raises Refused."""
+    """Return the total size of the objects and a lower bound on it. Raises Refused for an invalid answer."""
     rows, ratio = read(text)
     index, seen, total = {row.name: row for row in rows}, set(), 0
     for shared in json.loads(answer)["objects"]:
         members = [index[name] for name in shared["buffers"]]
         if seen & {row.name for row in members} or len({row.name for row in members}) < len(members):
-            raise Refused("a buffer in two objects")
+            raise Refused("each buffer must be in one object only")
         seen |= {row.name for row in members}
         if len({row.kind for row in members}) > 1:
-            raise Refused(f"buffers of several kinds with {members[0].name!r}")
+            raise Refused(f"the buffers in the object of {members[0].name!r} must have one kind")
         lives = sorted(row.life for row in members)
         if any(after[0] < before[1] for before, after in pairwise(lives)):
-            raise Refused(f"two that are alive together in the object of {members[0].name!r}")
+            raise Refused(f"the buffers in the object of {members[0].name!r} must not be alive together")
         sides = [[row.sides[k] for row in members] for k in (0, 1)]
         if ratio and members[0].kind[0] == "texels" and any(max(side) > ratio * min(side) for side in sides):
-            raise Refused(f"sides that differ too much in the object of {members[0].name!r}")
+            raise Refused(f"the sides in the object of {members[0].name!r} must not differ by more than the ratio")
         total += area([max(side) for side in sides])
     if missing := index.keys() - seen:
-        raise Refused(f"buffer {min(missing, key=str)!r} is in no object")
+        raise Refused(f"buffer {min(missing, key=str)!r} must be in an object")
     return total, total_bound(rows)
 
 

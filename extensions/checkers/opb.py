@@ -1,19 +1,19 @@
-"""The pseudo-Boolean formula (OPB) of a one-pool problem, over bits of offsets and the order of each pair."""
+"""The pseudo-Boolean formula (OPB) of a one-pool problem, over the bits of offsets and the order of each pair."""
 
 from itertools import combinations
 
 
 class Formula:
-    """The problem as linear constraints, numbered from 1, over bits of offsets and selectors of an order of a pair."""
+    """The linear constraints of a problem, numbered from 1, over bits of offsets and a selector per pair order."""
 
     def __init__(self, rows, end):
         self.rows, self.size = rows, rows.size
         self.lines = []
         self.names = set()
         self.grid = {}
-        """For each buffer, whose offset is rest + step * y: (step, rest, largest y, number of bits of y)."""
+        """For each buffer, (step, rest, largest y, number of bits of y): its offset is rest + step * y."""
         self.below = {}
-        """For each conflicting pair, the number of the constraint that the first is below the second if selected."""
+        """For each ordered conflicting pair (i, j), the number of the constraint that i is below j if selected."""
         for i in sorted(rows.solid):
             step, rest, _ = rows.place(i, 0)
             last = (end - self.size[i] - rest) // step
@@ -26,12 +26,12 @@ class Formula:
                 self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
-        """Return the offset of buffer i for its y."""
+        """Return the offset of buffer i for a value of its y."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y of buffer i at or above an offset; one more than the largest y if there is none."""
+        """Return the least y of buffer i whose offset is at least `at`, or the largest y plus one if none is."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 

@@ -1,5 +1,5 @@
-"""Check a lower bound of all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 3 refused, 2 wrong."""
-# GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves the rules sound.
+"""Check a lower bound for all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 2 wrong, 3 refused."""
+# GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves that the rules are sound.
 
 import hashlib, json, sys
 from importlib import import_module
@@ -12,14 +12,14 @@ Refused = searched.Refused
 
 
 def unique_object(pairs):
-    """Return a JSON object; raises ValueError if it has a key twice."""
+    """Return a JSON object as a dict. Raises ValueError if a key occurs twice."""
     if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a key twice")
+        raise ValueError("each key of a JSON object must occur once")
     return dict(pairs)
 
 
 class Graph:
-    """Operations, and the tensors that they read and make; a resident tensor counts 0 bytes."""
+    """Operations and the tensors that they read and make. A resident tensor counts as 0 bytes."""
 
     def __init__(self, text):
         data = json.loads(text, object_pairs_hook=unique_object)
@@ -43,23 +43,23 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        # By any of its alternatives, an operation needs at least the smallest work among them.
+        # Whichever alternative an operation uses, it needs at least the smallest work among them.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         made = [0] * len(self.ops)
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # An operation with regions may have negative work, at least -made, as it may not need all outputs at once.
+        # Operations with regions may have negative work, down to -made, as they may not hold all outputs at once.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):
-            raise ValueError("bytes that are no number of them")
+            raise ValueError("sizes and work must be integers of at least 0")
         if any(not 0 <= j < k for k, some in enumerate(self.before) for j in some):
-            raise ValueError("operations that do not run in the given order")
+            raise ValueError("operations must be listed in an order that satisfies their dependencies")
 
     def closure(self, v, rows):
-        """Return the operations reachable from operation v by `rows`, including v only if it is on a cycle."""
+        """Return the operations that can be reached from operation v along `rows`; v only if it is on a cycle."""
         reached, waiting = set(), [v]
         while waiting:
             more = rows[waiting.pop()] - reached
@@ -68,7 +68,7 @@ class Graph:
         return reached
 
     def alive_after(self, done):
-        """Return the bytes that are alive when exactly the operations `done` have run."""
+        """Return the live bytes when exactly the operations `done` have run."""
         alive = 0
         for t, size in enumerate(self.size):
             is_there = self.maker[t] is None or self.maker[t] in done
@@ -76,7 +76,7 @@ class Graph:
         return alive
 
     def forced_neighbours(self, v):
-        """Return the operations that precede operation v in every order, and the operations that follow it."""
+        """Return the operations that run before operation v in every order, and those that run after it."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -85,20 +85,20 @@ class Graph:
 
 
 def bytes_of_state(graph, done):
-    """Return the bytes alive once the operations `done` have run; raises Refused unless every order passes there."""
+    """Return the live bytes when `done` have run. Raises Refused unless every order passes through this state."""
     for k in range(len(graph.ops)):
         if k not in done and graph.closure(k, graph.before) < done:
-            raise Refused("operations that may run before the state is reached")
+            raise Refused("every order must pass through the state")
         if k in done and not graph.before[k] <= done:
-            raise Refused("a state that no order has")
+            raise Refused("a state must contain all predecessors of its operations")
     return graph.alive_after(done)
 
 
 def bytes_while(graph, v, lines):
-    """Return a lower bound on the bytes alive while operation v runs, by a flow from operations before it to after it.
+    """Return a lower bound on the live bytes while operation v runs, by a flow from its predecessors to its successors.
 
-    A line `t T K F` sends F bytes of tensor T to operation K, which reads it, or to `-` if it is kept. A line `o K J F`
-    sends F bytes from operation K to J, where K must run before J.
+    A line `t T K F` sends F bytes of tensor T to its reader, operation K, or to `-` if T is kept. A line `o K J F`
+    sends F bytes from operation K to operation J, which must run later.
     """
     source, sink = graph.forced_neighbours(v)
     sink.add(v)
@@ -108,7 +108,7 @@ def bytes_while(graph, v, lines):
         start = graph.maker[a] if kind == "t" else a
         may = b in graph.users[a] or (b is None and a in graph.lasting) if kind == "t" else b in graph.before[a]
         if min(a, amount) < 0 or kind not in ("t", "o") or not may or start in sink or b in source:
-            raise Refused("a flow that goes where it cannot")
+            raise Refused("a flow must follow a tensor or a dependency")
         if kind == "t":
             spent[a] += amount
         if start is None or start in source:
@@ -118,7 +118,7 @@ def bytes_while(graph, v, lines):
         if b is not None and b not in sink:
             net[b] += amount
     if any(net) or any(amount > graph.size[t] for t, amount in enumerate(spent)):
-        raise Refused("a flow that is not kept, or larger than a tensor")
+        raise Refused("a flow must be conserved and not exceed its tensors")
     op = graph.ops[v]
     over = {op["out"][k] for k, j in op.get("may_overwrite") or () if op["in"][j] not in graph.lasting}
     made = sum(size for t, size in enumerate(graph.size) if graph.maker[t] == v and t not in over)
@@ -126,11 +126,11 @@ def bytes_while(graph, v, lines):
 
 
 def check(text, lines):
-    """Return the statement that a certificate proves about a graph, as a sentence; raises Refused."""
+    """Return the statement that a certificate proves about a graph, as a sentence. Raises Refused."""
     head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
     graph = Graph(text)
     if head != ["memplan-order/1"] or word != "least":
-        raise Refused("it is of another format")
+        raise Refused("it must have the format memplan-order/1")
     if kind == "while":
         peak = bytes_while(graph, int(which[0]), rest)
     elif kind == "state":
@@ -139,7 +139,7 @@ def check(text, lines):
         searched.no_order(graph, int(claimed) - 1, [[kind, *which], *rest])
         peak = int(claimed)
     if peak < int(claimed):
-        raise Refused(f"only {peak} bytes are shown to be alive")
+        raise Refused(f"the proof must reach the claim, got only {peak} live bytes")
     digest = hashlib.sha256(text.encode()).hexdigest()
     return (
         f"proved: no order of the operations has fewer than {int(claimed)} bytes alive at once, graph sha256 {digest}"

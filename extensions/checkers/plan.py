@@ -1,9 +1,9 @@
 """Check a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 valid, 3 a rule is broken, 2 wrong input. With `--heaps SIZE` before the files, the plan names the pools,
-each of that size. PLAN is JSON with `placements`, or a table with columns id, offset and maybe pool.
+Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, the plan names the pools, each of
+that size. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
 """
-# docs/formats.md defines the rules, which include those that certificates ignore.
+# docs/formats.md defines the rules, including those that certificates ignore.
 
 import json, sys
 from bisect import bisect, insort
@@ -20,7 +20,7 @@ Refused, need = reading.Refused, reading.need
 
 
 def placements(text):
-    """Return (id, pool name or None, offset) for each placement of a plan."""
+    """Return (id, pool name or None, offset) of each placement in the text of a plan."""
     if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
         data = json.loads(text, object_pairs_hook=reading.unique_object, parse_int=reading.integer)
         rows = data["placements"] if isinstance(data, dict) else data
@@ -29,24 +29,25 @@ def placements(text):
         head, *lines = [line.rstrip("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
         at = {name.strip(" "): k for k, name in enumerate(head)}
         need(
-            "id" in at and "offset" in at and all(len(line) == len(head) for line in lines), "a table of other columns"
+            "id" in at and "offset" in at and all(len(line) == len(head) for line in lines),
+            "a table must have the columns id and offset",
         )
         rows = [
             [line[at["id"]], line[at["pool"]] if "pool" in at else None, number(line[at["offset"]])] for line in lines
         ]
     for name, pool, offset in rows:
         is_right = reading.KINDS["i"](name) and type(offset) is int and 0 <= offset < 2**63
-        need(is_right and (pool is None or type(pool) is str), "a placement that is none", name, pool, offset)
+        need(is_right and (pool is None or type(pool) is str), "a placement must be valid, got", name, pool, offset)
     return rows
 
 
 def number(text):
-    """Return the integer in a cell of a table."""
+    """Return the integer that a cell of a table contains."""
     return checker.number(text.strip(" "))
 
 
 class Plan:
-    """The placements of a problem's buffers: `at[i]` is (pool, offset) of each root, a buffer that is no alias."""
+    """The placements of a problem's buffers. `at[i]` is (pool, offset) of each root: a buffer that is not an alias."""
 
     def __init__(self, text, plan, given, interval, heap):
         self.data, rows = reading.read(text, interval), placements(plan)
@@ -58,57 +59,57 @@ class Plan:
         pools = heaps if heap else {pool.get("name", "default"): q for q, pool in enumerate(mine)}
         self.at, seen = {}, set()
         for name, pool, offset in rows:
-            need(name in index and name not in seen, "a buffer that the problem has not, or twice", name)
-            need(pool is None or pool in pools, "a pool that the problem has not", pool)
+            need(name in index and name not in seen, "a placement must be of a buffer of the problem, once", name)
+            need(pool is None or pool in pools, "a placement must be in a pool of the problem", pool)
             seen.add(name)
             root, above = p.rows[index[name]]["root"]
             place = (pools[pool] if pool in pools else 0, offset - above)
             if self.at.setdefault(root, place) != place:
-                raise Refused(f"buffer {name!r} does not lie where it is tied to")
+                raise Refused(f"buffer {name!r} must be at its distance from its root")
         if missing := [row["id"] for i, row in enumerate(p.rows) if p.root[i] not in self.at]:
-            raise Refused(f"buffer {missing[0]!r} has no place")
+            raise Refused(f"buffer {missing[0]!r} must have a placement")
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
 
     def check(self):
-        """Raise Refused, with the buffers, if the plan breaks a rule."""
+        """Raise Refused, naming the buffers, if the plan violates a rule."""
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
             is_right = p.legal_offset(i, q, offset, p.ends[q]) == offset
-            if not p.size[i]:  # an empty buffer may overlap anything
+            if not p.size[i]:  # A zero-size buffer may overlap any buffer.
                 is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
                 is_right = is_right and offset <= p.ends[q]
             if not is_right:
-                raise Refused(f"buffer {p.rows[i]['id']!r} may not lie at {offset} of pool {q}")
+                raise Refused(f"buffer {p.rows[i]['id']!r} must be at a legal offset, got {offset} in pool {q}")
         for i, row in enumerate(p.rows):
             if tie := row.get("relative"):
                 j = self.index[tie["to"]]
                 if self.place_of(i) != (self.place_of(j)[0], self.place_of(j)[1] + tie["offset"]):
-                    raise Refused(f"buffer {row['id']!r} does not lie where it is tied to")
+                    raise Refused(f"buffer {row['id']!r} must keep its distance from the buffer that it is relative to")
         for group in self.data.get("together") or ():
             if len({self.place_of(self.index[name])[0] for name in group}) > 1:
-                raise Refused(f"buffers {group[0]!r} and others are in several pools")
+                raise Refused(f"buffer {group[0]!r} and the buffers together with it must be in one pool")
         for i, j in self.overlaps() if p.has_ties else self.collisions():
             is_shared = frozenset((i, j)) in p.sharing and self.at[i] == self.at[j]
             alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
             if p.meets(i, j) or (frozenset((i, j)) in p.sharing and alive and not is_shared):
-                raise Refused(f"buffers {p.rows[i]['id']!r} and {p.rows[j]['id']!r} share bytes")
+                raise Refused(f"buffers {p.rows[i]['id']!r} and {p.rows[j]['id']!r} must not share bytes")
         for pair, weight in self.clashes():
             if weight is None:
-                raise Refused(f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} touch a common bank")
+                raise Refused(f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} must not share a bank")
 
     @property
     def index(self):
-        """The number of the row of each id."""
+        """The row number of each id."""
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return the pool and the offset of row i; an alias is placed relative to its root."""
+        """Return the pool and the offset of row i; an alias is placed at its distance from its root."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
     def overlaps(self):
-        """Yield all pairs of buffers that have bytes in common."""
+        """Yield all pairs of buffers that share bytes in the plan."""
         rows = sorted((*self.at[i], i) for i in self.problem.solid)
         for k, (q, _, i) in enumerate(rows):
             for other, offset, j in rows[k + 1 :]:
@@ -117,7 +118,7 @@ class Plan:
                 yield i, j
 
     def collisions(self):
-        """Yield pairs with bytes in common: all explicit conflicts, and at least one pair alive together if any is."""
+        """Yield pairs that share bytes: all explicit conflicts, and one or more live pairs if there are any."""
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
             if p.solid >= {i, j} and self.touch(i, j):
@@ -128,7 +129,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # (pool, offset, buffer) of the live buffers, of which no two overlap
+        there = []  # (pool, offset, buffer) of the live buffers, pairwise disjoint
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)
@@ -139,12 +140,12 @@ class Plan:
             insort(there, row)
 
     def touch(self, i, j):
-        """Return True if two different buffers have bytes in common."""
+        """Return True if two different buffers share bytes in the plan."""
         (q, low), (other, offset) = self.at[i], self.at[j]
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def clashes(self):
-        """Yield the pairs of a `bank` constraint that touch a common bank, with their weight; None means forbidden."""
+        """Yield the pairs of `bank` rules that touch a common bank, each with its weight (None: forbidden)."""
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]
@@ -159,7 +160,7 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reuse_prices(self):
-        """Yield the price of each `reuse` pair that has bytes in common and is never alive together."""
+        """Yield the price of each `reuse` pair that shares bytes and is never alive together."""
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
@@ -168,14 +169,14 @@ class Plan:
                     yield use["cost"]
 
     def used_ends(self):
-        """Return the largest end offset in each pool."""
+        """Return the largest end offset in each pool, in bytes."""
         return [
             max([self.end[i] for i in self.problem.solid if self.at[i][0] == q], default=0)
             for q in range(len(self.problem.pools))
         ]
 
     def cost(self):
-        """Return the cost: traffic times the costs of pools, weights of shared banks, and prices of shared bytes."""
+        """Return the cost: traffic times costs of pools, plus weights of shared banks and prices of shared bytes."""
         p = self.problem
         parts = 10**60
         price = costs.prices(p, "cost", parts)
@@ -185,7 +186,7 @@ class Plan:
 
 
 def live_bytes_bound(problem):
-    """Return the most bytes alive at once, a lower bound on all pools together; 0 if buffers may share bytes."""
+    """Return the peak of live bytes, a lower bound on the sum of all pools; 0 if buffers may share bytes."""
     if problem.has_ties:
         return 0
     moves = sorted(
@@ -202,9 +203,9 @@ def live_bytes_bound(problem):
 
 
 def check(text, plan, given=None, interval=None, heap=None):
-    """Return the bytes used of each pool, the cost, and the live bytes of a valid plan.
+    """Return (largest end offset per pool, cost, live-bytes bound) of a valid plan.
 
-    Raises Refused.
+    Raises Refused for an invalid plan.
     """
     plan_read = Plan(text, plan, given, interval, heap)
     plan_read.check()
@@ -212,7 +213,7 @@ def check(text, plan, given=None, interval=None, heap=None):
 
 
 def check_command(words):
-    """Check the plan that the arguments of the command name; return the verdict as a sentence."""
+    """Check the plan named by the command's arguments, and return the verdict as a sentence."""
     interval = heap = None
     while words and words[0].startswith("--"):
         if words[0] == "--heaps":

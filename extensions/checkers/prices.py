@@ -1,5 +1,5 @@
-"""Lower bounds on the price of sharing bytes, for check.py: cliques that exceed their pool, times multipliers."""
-# docs/certificates.md proves that cliques bound the price.
+"""Lower bounds on the price of shared bytes, for check.py: cliques that exceed their pool, with multipliers."""
+# docs/certificates.md proves that such cliques bound the price.
 
 from importlib import import_module
 from math import gcd
@@ -8,7 +8,7 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 
 def prices_of(problem):
-    """Return the price of each pair of buffers that may share bytes, for those pairs that have one."""
+    """Return the price of each priced pair of buffers that may share bytes."""
     prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
@@ -20,41 +20,41 @@ def prices_of(problem):
 
 
 def proved_bound(problem, scale, parts):
-    """Return the proved lower bound on the price; ValueError for a wrong clique, or for a pair in two parts.
+    """Return the lower bound on the price that the cliques prove. Raises ValueError for an invalid part.
 
-    Each part is a list of cliques, each with its multiplier, the divisor of both sides of its row, and its buffers.
+    Each part is a list of cliques: (multiplier, divisor of both sides of its inequality, buffers...).
     """
     prices, seen, total = prices_of(problem), set(), 0
     for part in parts:
         amount, used = added_up(problem, prices, scale, part)
         if not seen.isdisjoint(used):
-            raise ValueError("a pair in two parts")
+            raise ValueError("each pair must be in one part only")
         seen.update(used)
-        step = gcd(*(prices[pair] for pair in used))  # the total price of these pairs is a multiple of this step
+        step = gcd(*(prices[pair] for pair in used))  # The total price of these pairs is a multiple of `step`.
         total += step * max(0, -(-amount // (scale * step))) if step else 0
     return total
 
 
 def added_up(problem, prices, scale, cliques):
-    """Return the sum that the cliques of a part prove, times scale, and the pairs that they use."""
+    """Return the sum that the cliques of a part prove, times `scale`, and the pairs whose prices they use."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}
         if divisor < 1 or len(buffers) < len(members) or not buffers <= problem.solid:
-            raise ValueError("a wrong clique", times, divisor, *members)
+            raise ValueError("a clique must have distinct buffers and a divisor >= 1", times, divisor, *members)
         homes = {q for i in buffers for q in problem.open[i]}
         pairs = [frozenset((i, j)) for i in members for j in members if i < j and not problem.meets(i, j)]
         if len(homes) != 1 or not all(pair in prices for pair in pairs):
-            raise ValueError("a clique of several pools, or with a pair that is free", *members)
+            raise ValueError("a clique must have one pool, and a price or conflict for each pair", *members)
         (q,) = homes
         excess = sum(problem.size[i] for i in buffers) - costs.free_bytes(
             problem.fixed_ranges(set(), q), problem.ends[q]
         )
         if excess <= 0:
-            raise ValueError("a clique that fits", *members)
+            raise ValueError("a clique must exceed its pool", *members)
         total += times * -(-excess // divisor)
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair that several cliques count pays its price only once, so the rest is subtracted.
+    # A pair in several cliques pays its price only once, so subtract the rest.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -1,27 +1,27 @@
-"""A problem for check.py: the rules that certificates use, and the legal offsets of each buffer."""
-# docs/certificates.md proves that it is sound to omit the other rules.
+"""A problem as check.py uses it: the rules that certificates use, and the legal offsets of each buffer."""
+# docs/certificates.md proves that omitting all other rules is sound.
 
 from functools import cache
 from importlib import import_module
 from math import gcd, lcm
 
 reading = import_module(f"{__package__ or ''}.read".lstrip("."))
-INF, LIMIT = 2**80, 2**63  # above all offsets; also the end of a pool without a size
+INF, LIMIT = 2**80, 2**63  # INF is above all offsets; LIMIT - 1 is the end of a pool without a size.
 
 
 class Problem:
-    """A problem with only those rules that certificates use, for buffers that are no aliases.
+    """A problem reduced to the rules that certificates use, for buffers that are not aliases.
 
-    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the problem's own.
+    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the problem's.
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):
         data, sizes = reading.read(text, interval), [size for size, _ in pools]
         mine, rows = data.get("pools") or [{} for _ in pools], data["buffers"]
         if not 0 < len(pools) == len(mine) < 63:
-            raise reading.Refused("it is about another number of pools")
+            raise reading.Refused("the numbers of pools must be equal")
         if "pools" in data and not is_given and [pool.get("size") for pool in mine] != sizes:
-            raise reading.Refused("it is about pools of other sizes; those that it is meant for may be given")
+            raise reading.Refused("the sizes of the pools must be equal, unless they are given as arguments")
         bases = [pool.get("base_address", 0) if base is None else base for pool, (_, base) in zip(mine, pools)]
         self.pools = [pool | {"base_address": base} for pool, base in zip(mine, bases)]
         names = [pool.get("name", "default") if "pools" in data else q for q, pool in enumerate(mine)]
@@ -38,7 +38,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1 if pinned at two different offsets
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two different offsets
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -53,16 +53,16 @@ class Problem:
         return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
     def fixed_ranges(self, buffers, q):
-        """Return the ranges of pool q that are reserved or taken by those of the buffers that are pinned."""
+        """Return the ranges of pool q that are reserved or occupied by pinned buffers among `buffers`, ascending."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
-        return rows  # the ranges are ascending and disjoint
+        return rows  # Ascending and disjoint.
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges): buffer i is at rest + step * y in pool q; (1, 0, all) if forbidden."""
+        """Return (step, rest, blocked ranges): buffer i may be at rest + step * y in pool q; (1, 0, all) if not."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -77,7 +77,7 @@ class Problem:
 
     @cache
     def legal_offset(self, i, q, at, end):
-        """Return a buffer's first legal offset in pool q from `at` on, if it ends by `end`; else INF."""
+        """Return a buffer's first legal offset in pool q from `at` on with which it ends by `end`, or INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
@@ -88,7 +88,7 @@ class Problem:
 
 
 def reach(blocks, grain, rest, at, amount):
-    """Return the least end with `amount` free bytes above `at`, outside of blocks, in whole cells of `grain` bytes."""
+    """Return the least end with `amount` free bytes above `at` outside of `blocks`, in whole cells of `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

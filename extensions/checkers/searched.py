@@ -1,5 +1,5 @@
-"""The check for order.py that no order of macros stays within a budget of live bytes, state by state."""
-# docs/certificates.md has the lines, and proves the rules sound.
+"""The proof for order.py that no order of macros (merged operations) stays within a budget of live bytes."""
+# docs/certificates.md defines the lines, and proves that the rules are sound.
 
 from collections import Counter
 from importlib import import_module
@@ -9,7 +9,7 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """The search of the states between two states that every order passes, forwards or backwards, with live bytes."""
+    """The search of all states between two states that every order passes, forward or backward, with live bytes."""
 
     def __init__(self, macros, part, is_forward, budget):
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
@@ -21,20 +21,20 @@ class Search:
         for v in macros.rows:
             state = first if macros.bits[v] & inside else first | inside
             if not macros.bits[v] & first and state & ~macros.before[v]:
-                raise Refused("macros that others may change places with")
+                raise Refused("every order must run the macros of the part without others between them")
         start, self.goal = (first, first | inside) if is_forward else (first | inside, first)
         done = {k for k in range(len(macros.graph.ops)) if start >> k & 1}
         self.alive, self.waiting, self.at, self.swaps = {start: macros.graph.alive_after(done)}, [start], 0, []
 
     def next(self):
-        """Return the state that has waited longest; raises Refused if none is left."""
+        """Return the state that was queued first and not returned yet. Raises Refused if there is none."""
         if self.at == len(self.waiting):
-            raise Refused("more is said than there are states")
+            raise Refused("there must be a state for each line")
         self.at += 1
         return self.waiting[self.at - 1]
 
     def step(self, state, alive, v):
-        """Return the state after macro v, the peak meanwhile, and the live bytes then; None if v cannot run."""
+        """Return (state after macro v, peak meanwhile, live bytes afterwards), or None if v cannot run."""
         macros, mine = self.macros, self.macros.bits[v]
         if self.is_forward:
             if mine & state or macros.before[v] & ~state:
@@ -47,15 +47,15 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Queue a state unless it is known; raises Refused if it completes an order within the budget."""
+        """Queue a state unless it is known. Raises Refused if it completes an order within the budget."""
         if state == self.goal:
-            raise Refused("an order within the bytes")
+            raise Refused("no order must stay within the budget, but one does")
         if state not in self.alive:
             self.alive[state] = alive
             self.waiting.append(state)
 
     def branch(self, state):
-        """Queue the states after each macro that can run within the budget."""
+        """Queue the state after each macro that can run within the budget."""
         alive = self.alive[state]
         for v in self.part:
             reached = self.step(state, alive, v)
@@ -63,12 +63,12 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue the state after macros that may be forced: later falls that must follow pay for each rise of bytes."""
+        """Queue the state after macros that may run next, as inevitable decreases offset each increase of bytes."""
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
             if not reached or reached[1] > self.budget:
-                raise Refused(f"a run that cannot be: {v}")
+                raise Refused(f"a run must be possible within the budget, but macro {v} is not")
             change.append(reached[2] - alive)
             state, _, alive = reached
         follow = self.macros.after if self.is_forward else self.macros.before
@@ -79,16 +79,16 @@ class Search:
                     change[i] += paid
                     change[j] -= paid
             if change[j] > 0:
-                raise Refused(f"a run whose bytes are not paid for: {row[j]}")
+                raise Refused(f"a run must compensate for each increase of bytes, but not for that of macro {row[j]}")
         self.reach(state, alive)
 
     def swap(self, pairs):
-        """Add a swap of pairs of macros of the part, after checking that these differ only in their names."""
+        """Add a symmetry: a swap of pairs of macros, after checking that each pair differs only in name."""
         macros, graph, image = self.macros, self.macros.graph, list(range(len(self.macros.graph.ops)))
         for pair in pairs:
             a, b = (macros.rows[v] for v in pair)
             if len(a) != len(b) or not {*pair} <= {*self.part} or any(image[k] != k for k in a + b):
-                raise Refused("a swap of what is not alike")
+                raise Refused("a swap must be of distinct macros of the part with equal lengths")
             for j, k in zip(a, b):
                 image[j], image[k] = k, j
         moved = {j for j, k in enumerate(image) if j != k}
@@ -105,27 +105,27 @@ class Search:
         if not (same and alike) or any(macros.over[k] for k in moved) or any(
             {image[k] for k in graph.users[t]} != graph.users[t] for t in over
         ):  # fmt: skip
-            raise Refused("a swap of what is not alike")
+            raise Refused("a swap must map the graph to itself")
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swapped(self, state, k):
-        """Return a state with the macros of swap k exchanged."""
+        """Return a state with the macros of each pair of swap k exchanged."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
 
     def rename(self, state, swaps):
-        """Queue the image of a state under some swaps, which must be a smaller number than the state."""
+        """Queue the image of a state under a sequence of swaps, which must be a smaller number than the state."""
         image = state
         for k in swaps:
             image = self.swapped(image, k)
         if image >= state:
-            raise Refused("a state that is renamed to a later one")
+            raise Refused("a state must be renamed to a smaller number")
         self.reach(image, self.alive[state])
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless the lines prove that no order of a part's macros stays within the budget."""
+    """Raise Refused unless the lines prove that no order of the searched macros stays within the budget."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:
@@ -133,7 +133,7 @@ def no_order(graph, budget, lines):
         elif kind == "join" and search is None:
             macros.join(*map(int, words))
         elif search is None:
-            raise Refused("it is of another format")
+            raise Refused("it must have the format memplan-order/1")
         elif kind == "swap":
             search.swap([[*map(int, word.split(":"))] for word in words])
         elif kind == "all":
@@ -144,6 +144,6 @@ def no_order(graph, budget, lines):
         elif kind == "as":
             search.rename(search.next(), [*map(int, words)])
         else:
-            raise Refused("it is of another format")
+            raise Refused("it must have the format memplan-order/1")
     if search is None or search.at < len(search.waiting):
-        raise Refused("states that nothing is said of")
+        raise Refused("there must be a line for each state")

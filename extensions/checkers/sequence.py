@@ -1,9 +1,9 @@
-"""Check an order of operations without memplan: sequence.py GRAPH ORDER; exit 0 valid, 3 refused, 2 wrong input.
+"""Check an order of operations without memplan: sequence.py GRAPH ORDER. Exit: 0 valid, 2 wrong input, 3 refused.
 
-GRAPH is operations-by-bytes/1 in JSON. ORDER is a list of positions of operations in JSON, or an object whose `order`
-is one. An operation that is listed again makes new copies of its tensors, which later operations read.
+GRAPH is operations-by-bytes/1 in JSON. ORDER is a JSON list of positions of operations, or an object with such a list
+as `order`. An operation that is listed again makes new copies of its tensors, which later operations read.
 """
-# docs/order.md defines which tensors are alive at each run.
+# docs/order.md defines the tensors that are alive at each run.
 
 import json, sys
 from importlib import import_module
@@ -16,17 +16,17 @@ Refused = orders.Refused
 
 
 def check(text, order):
-    """Return the most bytes alive at once, and the cost of the operations that run again; raises Refused."""
+    """Return (peak of live bytes, cost of the operations that run again). Raises Refused for an invalid order."""
     graph, steps = orders.Graph(text), json.loads(order)
     steps = steps["order"] if isinstance(steps, dict) else steps
     if not isinstance(steps, list) or any(type(v) is not int or not 0 <= v < len(graph.ops) for v in steps):
-        raise ValueError("an order is a list of positions of operations")
+        raise ValueError("an order must be a list of positions of operations")
     if any(op.get("regions") or op.get("may_overwrite") for op in graph.ops):
-        raise ValueError("regions, or outputs written over inputs, are not read")
+        raise ValueError("ops: must not have regions or may_overwrite")
     ran, again = set(), 0
     for v in steps:
         if missing := graph.before[v] - ran:
-            raise Refused(f"operation {v} runs before operation {min(missing)}")
+            raise Refused(f"operation {v} must run after operation {min(missing)}")
         if v in ran:
             op = graph.ops[v]
             if op.get("once") or any(graph.maker[t] != v for t in op.get("out") or ()):
@@ -34,12 +34,12 @@ def check(text, order):
             again += op.get("cost") or 0
         ran.add(v)
     if len(ran) < len(graph.ops):
-        raise Refused(f"operation {min({*range(len(graph.ops))} - ran)} does not run")
+        raise Refused(f"operation {min({*range(len(graph.ops))} - ran)} must run")
     return peak(graph, steps), again
 
 
 def peak(graph, steps):
-    """Return the most bytes alive at once; each copy of a tensor is alive from its maker to the copy's last reader."""
+    """Return the peak of live bytes; each copy of a tensor is alive from its making to its last reader."""
     change, end = [0] * (len(steps) + 1), len(steps)
     since, until = {}, {}
     for t in range(len(graph.size)):
@@ -65,7 +65,7 @@ def peak(graph, steps):
 
 
 def floor(text):
-    """Return a lower bound for all orders: the live bytes at both ends, and during each single operation."""
+    """Return a lower bound for all orders: the live bytes at start and end, and during each operation alone."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):
@@ -78,7 +78,7 @@ if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as graph, open(sys.argv[2], encoding="utf-8") as order:
             most, again = check(graph.read(), order.read())
-        print(f"valid: {most} bytes alive at once, {again} for what runs again")
+        print(f"valid: {most} bytes alive at once, {again} for operations that run again")
     except Refused as why:
         sys.exit(print(f"refused: {why}") or 3)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

@@ -1,4 +1,4 @@
-"""Sizes as expressions over symbols, converted to forms, with exact bounds in integers and fractions."""
+"""Sizes as expressions over symbols, converted to forms (polynomials), with exact bounds in integers and fractions."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -22,25 +22,25 @@ Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Unde
 
 
 class Symbols:
-    """The symbols, counted in steps of their divisors, and the atoms: names for floors and positive parts of forms."""
+    """The symbols, counted in steps of `multiple_of`, and the atoms: names for floors and positive parts of forms."""
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over
         self.step, self.box, self.atoms, self.known = {}, {}, {}, {}
         for name, row in rows.items():
             if set(row) - {"min", "max", "multiple_of"} or not name.isidentifier():
-                raise ValueError(f"symbol {name}")
+                raise ValueError(f"symbol {name}: must be an identifier with only min, max and multiple_of")
             low, high, step = row.get("min", 1), row.get("max"), row.get("multiple_of", 1)
             if any(type(each) is not int or each < 0 for each in (low, step, 0 if high is None else high)):
-                raise ValueError(f"symbol {name}")
+                raise ValueError(f"symbol {name}: min, max and multiple_of must be integers of at least 0")
             self.step[name], self.box[name] = step, (-(-low // step), None if high is None else high // step)
             if high is not None and self.box[name][0] > self.box[name][1]:
-                raise ValueError(f"symbol {name} has no value")
+                raise ValueError(f"symbol {name}: must have a value between min and max")
         self.signs, self.lowered = {}, {}
         self.points = [dict(zip(self.box, row)) for row in product(*map(_sample_values, self.box.values()))][:81]
 
     def read(self, text):
-        """Return the form of an expression, given as text."""
+        """Return the form of an expression that is given as text."""
         return self._read(ast.parse(str(text).strip(), mode="eval").body)
 
     def _read(self, tree):
@@ -86,15 +86,15 @@ class Symbols:
         return quotient if function == "ceil" else times(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the floor of form / divisor, with integer parts moved out, so that equal floors share one atom."""
+        """Return the form of floor(form / divisor). Integer parts are moved out, so that equal floors share an atom."""
         if divisor < 1:
-            raise ValueError("a divisor below 1")
+            raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
         rest = {names: value % divisor for names, value in form.items() if value % divisor}
         return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
 
     def positive_part(self, form):
-        """Return the form max(form, 0)."""
+        """Return max(form, 0) as a form."""
         if self.ends(form)[0] >= 0:
             return form
         if self.ends(form)[1] <= 0:
@@ -109,12 +109,12 @@ class Symbols:
         return {(name,): 1}
 
     def stop_if_over(self):
-        """Raise Undecided if the time is over; called before work of unknown duration."""
+        """Raise Undecided if the time is over. Call this before work of unknown duration."""
         if self.is_over():
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return the value of a form at given numbers of symbol steps; values of atoms are cached in `at`."""
+        """Return the value of a form at symbol values `at`, given as step counts; `at` caches values of atoms."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -126,10 +126,10 @@ class Symbols:
             total += value
         return total
 
-    # The next functions compute lower bounds of a form that contain no atoms.
+    # The following functions compute lower bounds of a form that contain no atoms.
 
     def below(self, form):
-        """Return forms without atoms, one of which is a lower bound of the form for each value of the symbols."""
+        """Return forms without atoms such that, at each symbol value, one of them is a lower bound of the form."""
         key_of_form = key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -138,12 +138,12 @@ class Symbols:
                 inner = self._replace_floors(self.atoms[names[0]][0])
                 cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
                 if len(cases) > 256:
-                    raise Undecided("too many maxima in one size")
+                    raise Undecided("one size has too many maxima")
             self.lowered[key_of_form] = [in_whole_numbers(self._drop_rests(case)) for case in cases]
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Replace each floor of p / d by (p - r) / d; the name `~@3` is r / d of atom @3, from 0 to (d - 1) / d."""
+        """Replace each floor of p / d by (p - r) / d; the name `~@3` is r / d of atom @3, in [0, (d - 1) / d]."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)
@@ -162,7 +162,7 @@ class Symbols:
         return form_left
 
     def is_never_negative(self, form):
-        """Return True if a form is proved to be at least 0 for all values of the symbols."""
+        """Return True if a form is proved to be at least 0 at all symbol values."""
         key_of_form = key(form)
         if key_of_form not in self.signs:
             self.stop_if_over()
@@ -173,7 +173,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def ends(self, form):
-        """Return an interval that contains all values of a form, as if symbols and atoms were independent."""
+        """Return an interval that contains all values of a form, computed as if symbols and atoms were independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -185,7 +185,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return the interval of the values of a symbol or an atom, with an infinite end if there is no limit."""
+        """Return the interval of the values of a symbol or atom; an unlimited end is infinite."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -196,7 +196,7 @@ class Symbols:
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
     def free_symbols(self, forms):
-        """Return the symbols of some forms, including those inside atoms."""
+        """Return the symbols that occur in the forms, including those inside atoms."""
         names_used = {name for form in forms for names in form for name in names}
         return {
             each
@@ -205,10 +205,10 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be the largest of all for some values; the others are proved to be dominated."""
+        """Return the forms that may be the largest at some symbol values; all others are proved to be dominated."""
         forms_left = list({key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
-            raise Undecided(f"{len(forms_left)} forms of one offset")
+            raise Undecided(f"one offset has {len(forms_left)} forms")
         values = [[self.value(form, dict(at)) for at in self.points] for form in forms_left]
         largest = []
         for i in sorted(range(len(forms_left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):

@@ -1,10 +1,10 @@
-"""Check a schedule of steps over a link without memplan: transfers.py GRAPH STEPS LINK; exit 0, 3 refused, 2 wrong.
+"""Check a schedule over a link, without memplan: transfers.py GRAPH STEPS LINK. Exit: 0 valid, 2 wrong, 3 refused.
 
-GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a list of `{"kind", "what", "start"}` in
-JSON, or an object whose `steps` is one. LINK is the bytes moved per unit of cost. Printed are the most bytes alive at
-once, and the time.
+GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a JSON list of `{"kind", "what",
+"start"}`, or an object with such a list as `steps`. LINK is the number of bytes moved per unit of cost. The output is
+the peak of live bytes and the total time.
 """
-# docs/order.md has the rules. Each step is checked against earlier steps; then bytes are counted at each start.
+# docs/order.md defines the rules. Check each step against earlier steps; then count live bytes at each start.
 
 import json, sys
 from fractions import Fraction
@@ -19,7 +19,7 @@ KINDS = ("run", "send", "fetch")
 
 
 class Copy:
-    """A copy of a tensor in memory, made by step `born` and complete at `ready`; `uses` are (step, end of its use)."""
+    """A copy of a tensor in memory, made by step `born`, complete at time `ready`; `uses` are (step, end of use)."""
 
     def __init__(self, tensor, born, ready):
         self.tensor, self.born, self.ready, self.uses = tensor, born, ready, [(born, ready)]
@@ -30,7 +30,7 @@ class Copy:
 
 
 class Replay:
-    """The state of a replay: existing copies, operations that ran, and the time until which each unit is busy."""
+    """The state of a replayed schedule: copies in memory, operations that ran, and the time until each unit is busy."""
 
     def __init__(self, graph, link):
         self.graph, self.link = graph, link
@@ -41,21 +41,21 @@ class Replay:
                 self.copies[t] = [Copy(t, -1, 0)]
 
     def latest_copy(self, t, now):
-        """Return the newest complete copy of tensor t at time `now`; raises Refused if there is none."""
+        """Return the newest copy of tensor t that is complete at time `now`. Raises Refused if there is none."""
         ready = [copy for copy in self.copies.get(t, ()) if copy.ready <= now]
         if not ready:
-            raise Refused(f"tensor {t} is not in memory at {now}")
+            raise Refused(f"tensor {t} must be in memory at time {now}")
         return max(ready, key=lambda copy: (copy.ready, copy.born))
 
     def run(self, k, v, now):
-        """Run operation v as step k; return its end time."""
+        """Run operation v as step k at time `now`, and return its end time."""
         op, end = self.graph.ops[v], now + self.graph.ops[v]["cost"]
         made = [t for t in op.get("out") or () if self.graph.maker[t] == v]
         if missing := self.graph.before[v] - self.ran:
-            raise Refused(f"operation {v} runs before operation {min(missing)}")
+            raise Refused(f"operation {v} must run after operation {min(missing)}")
         if v in self.ran:
             behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
-            # An operation may only run again if its inputs are unchanged, and if it changes no tensor in place.
+            # An operation may run again only if its inputs are unchanged and it changes no tensor in place.
             inputs = set(op.get("in") or ())
             if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
                 raise Refused(f"operation {v} must not run again")
@@ -67,41 +67,41 @@ class Replay:
         return end
 
     def move(self, kind, k, t, now):
-        """Send or fetch tensor t as step k; return its end time."""
+        """Send or fetch tensor t as step k at time `now`, and return the end time."""
         if not self.link or not self.graph.size[t] or t in self.changed:
-            raise Refused(f"tensor {t} cannot be sent")
+            raise Refused(f"tensor {t} must have bytes and be unchanged to be moved over the link")
         end = now - (-self.graph.size[t] // self.link)
         if kind == "send":
             self.latest_copy(t, now).uses.append((k, end))
             self.apart[t] = min(end, self.apart.get(t, end))
         elif self.apart.get(t, end) > now:
-            raise Refused(f"tensor {t} is fetched at {now}, and has not been sent before")
+            raise Refused(f"tensor {t} must be sent before it is fetched at {now}")
         else:
             self.copies.setdefault(t, []).append(Copy(t, k, end))
         return end
 
 
 def check(text, steps, link):
-    """Return the most bytes alive at once, and the time of the last end; raises Refused."""
+    """Return (peak of live bytes, end time of the last step). Raises Refused for an invalid schedule."""
     graph, rows = orders.Graph(text), json.loads(steps)
     rows = rows["steps"] if isinstance(rows, dict) else rows
     rows = [(row["kind"], row["what"], row["start"]) for row in rows]
     if any(op.get("regions") or op.get("alternatives") for op in graph.ops):
-        raise ValueError("regions and alternatives are not read")
+        raise ValueError("ops: must not have regions or alternatives")
     if any(type(op.get("cost")) is not int or op["cost"] < 0 for op in graph.ops):
-        raise ValueError("an operation without a cost")
+        raise ValueError("ops: each must have a cost of at least 0")
     replay, ends, before = Replay(graph, Fraction(link)), [], 0
     for k, (kind, what, now) in enumerate(rows):
         count = len(graph.ops if kind == "run" else graph.size)
         if kind not in KINDS or type(what) is not int or type(now) is not int or not 0 <= what < count:
-            raise ValueError(f"step {k} is none")
+            raise ValueError(f"step {k} must have a kind, the position of an operation or tensor, and a start")
         if now < max(before, replay.busy[kind]):
-            raise Refused(f"step {k} starts at {now}, before {max(before, replay.busy[kind])}")
+            raise Refused(f"step {k} must start at {max(before, replay.busy[kind])} or later, got {now}")
         end = replay.run(k, what, now) if kind == "run" else replay.move(kind, k, what, now)
         replay.busy[kind], before = end, now
         ends.append(end)
     if missing := {*range(len(graph.ops))} - replay.ran:
-        raise Refused(f"operation {min(missing)} does not run")
+        raise Refused(f"operation {min(missing)} must run")
     time = max(ends, default=0)
     for t in graph.lasting:
         if graph.size[t]:
@@ -110,7 +110,7 @@ def check(text, steps, link):
 
 
 def live_bytes(graph, rows, ends, replay):
-    """Yield the bytes alive at the beginning, at the start of each step, and at the end."""
+    """Yield the live bytes at the beginning, at the start of each step, and at the end."""
     copies = [copy for some in replay.copies.values() for copy in some if graph.size[copy.tensor]]
     yield sum(graph.size[copy.tensor] for copy in copies if copy.born < 0)
     for k, (_, _, now) in enumerate(rows):

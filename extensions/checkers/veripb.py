@@ -1,8 +1,8 @@
-"""Convert a one-pool certificate for VeriPB without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
+"""Convert a one-pool certificate to a VeriPB proof, without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
-It writes a formula in OPB and a proof of format 2.0. Exit status: 0 written, 3 refused, 2 wrong input or not covered.
-An offset is `rest + step * y`, with the bits of y as variables. `s3_4` means that buffer 3 is below buffer 4, and
-`g3_7` that the y of buffer 3 is at least 7. A lemma is a clause over these, proved by two unit propagations.
+It writes a formula in OPB and a proof in format 2.0. Exit status: 0 written, 2 wrong input or not covered, 3 refused.
+An offset is `rest + step * y`, where the variables are the bits of y. `s3_4` means that buffer 3 is below buffer 4, and
+`g3_7` that y of buffer 3 is at least 7. A lemma is a clause over these variables, proved by two unit propagations.
 """
 
 import sys
@@ -16,35 +16,35 @@ if not __package__:
 checker, opb = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("check", "opb"))
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
-"""The most buffers of a set that is refuted by all its orders; 2^12 subsets take 100,000 steps and 10 MB."""
+"""The limit of buffers in a set that is refuted by all its orders; 2^12 subsets take 100,000 steps and 10 MB."""
 
 
 class NotCoveredError(ValueError):
-    """The certificate may be right, but its claim cannot be expressed in this kind of formula."""
+    """The certificate may be right, but this kind of formula cannot express its claim."""
 
 
 def translate(problem, certificate, core=()):
-    """Return the formula that a plan reaches the claimed capacity, and the proof that no plan does.
+    """Return the formula "some plan fits the claimed capacity" in OPB, and the proof that it is unsatisfiable.
 
-    `problem` is memplan's JSON. If the proof has no lemmas, the formula is about the buffers of its `core` alone.
-    Raises Refused for a wrong certificate. Raises NotCoveredError for several pools or claims, costs, pins, reserved
-    ranges, pages, more than 40 buffers, or sets with too many orders.
+    `problem` is memplan's JSON. If the proof has no lemmas, the formula has only the buffers of `core`. Raises Refused
+    for a wrong certificate, and NotCoveredError for several pools or claims, costs, pins, reserved ranges, pages, more
+    than 40 buffers, or sets with too many orders.
     """
     _, sizes, head, *lines = (line.split(" ") for line in certificate.splitlines())
     if len(sizes) != 2 or head[0] not in ("used", "infeasible"):
-        raise NotCoveredError("only certificates of one pool without costs can be written for VeriPB")
+        raise NotCoveredError("only certificates of one pool without costs can be converted for VeriPB")
     checker.check(problem, certificate.splitlines())
     rows = checker.Problem(problem, [(None if sizes[1] == "-" else int(sizes[1]), None)])
     expected = checker.claims.parse_claim(rows.ends, head[0], head[1:])[0]
     if not expected:
         raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
-        # If some buffers do not fit, then all do not, and the states of this proof name no other buffers.
+        # If these few buffers do not fit, the whole problem does not, so the formula can omit all other buffers.
         rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
-        raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are taken")
+        raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are supported")
     if any(rows.pin[i] is not None or rows.page[i] < checker.INF or rows.place(i, 0)[2] for i in rows.solid):
-        raise NotCoveredError("pins, reserved ranges and pages are not written for VeriPB")
+        raise NotCoveredError("pins, reserved ranges and pages cannot be converted for VeriPB")
     steps = Translation(rows, expected[0][0])
     for line in lines[1:-1]:
         steps.add_line(*line)
@@ -53,7 +53,7 @@ def translate(problem, certificate, core=()):
 
 
 class Translation(checker.Claim):
-    """A claim that writes the equivalent proof steps for the formula while it is checked."""
+    """A claim that is checked and, at the same time, translated to proof steps about the formula."""
 
     def __init__(self, rows, ends):
         super().__init__(rows, ends)
@@ -65,21 +65,21 @@ class Translation(checker.Claim):
         self.refuted = {}
 
     def text(self):
-        """Return the proof as a file."""
+        """Return the content of the proof file."""
         head = ["pseudo-Boolean proof version 2.0", f"f {len(self.formula.lines)}"]
         last = len(self.formula.lines) + len(self.steps)
         foot = ["output NONE", f"conclusion UNSAT : {last}", "end pseudo-Boolean proof"]
         return "\n".join([*head, *self.steps, *foot]) + "\n"
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state is impossible, as the checker does; also write the proof if a set refutes it."""
+        """Return True if a state is refuted; if a conflict set refutes it, also write that proof."""
         is_so = bool(super().is_refuted(low, ref, changed))
         if is_so and ref[0] == "@" and all(min(low(i)) < checker.INF for i in changed):
             self._write_set(low, ref)
         return is_so
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma, and write it as a clause."""
+        """Check a lemma, and write it as a clause of the proof."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
         clause = self._clause_against(at)
@@ -95,12 +95,12 @@ class Translation(checker.Claim):
         self._add_clause(clause)
 
     def close(self, ref):
-        """Check the end of the claim, and write the contradiction."""
+        """Check the last line of the claim, and write the contradiction."""
         super().close(ref)
         self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Write that the highest buffers of a set, each at least at its least offset, do not fit together."""
+        """Write that the highest buffers of a conflict set, above their least offsets, do not fit together."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -112,11 +112,11 @@ class Translation(checker.Claim):
             if at + amount - waste > self.ends[0]:
                 break
         if len(ids) > MOST_TOGETHER:
-            raise NotCoveredError(f"the proof needs all orders of {len(ids)} buffers; {MOST_TOGETHER} are the most")
+            raise NotCoveredError(f"the proof must need all orders of at most {MOST_TOGETHER} buffers, got {len(ids)}")
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
-        """Write that conflicting buffers cannot all be at or above offset `at`; return the least y of each."""
+        """Write that the buffers of a conflict set cannot all be at or above `at`; return the least y of each."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -133,14 +133,14 @@ class Translation(checker.Claim):
                     self._write_push(b, j, least[b])
                 self._add_clause([*clause, *(f"s{j}_{b}" for j in order if j != b)])
             self._write_cycles(order)
-            # No buffer can be the lowest: after each is ruled out, another one of the rest would have to be below it.
+            # No buffer can be the lowest: if one is excluded, another one would have to be below it.
             for last in range(len(order) - 1, 0, -1):
                 for i in order[:last]:
                     self._add_clause([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Write that no two or three buffers are each below the next one in a cycle."""
+        """Write that no two or three buffers are below each other in a cycle."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -152,7 +152,7 @@ class Translation(checker.Claim):
             self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _write_push(self, i, j, y):
-        """Write the least y of buffer j if it is above buffer i, whose y is at least `y`."""
+        """Write the least y of buffer j if it is above buffer i, and the y of buffer i is at least `y`."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -169,7 +169,7 @@ class Translation(checker.Claim):
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
-        """Return the literal that the y of buffer i is at least `y`, and define it on first use."""
+        """Return the literal "y of buffer i is at least `y`"; its first use defines it."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
             return name

@@ -1,4 +1,4 @@
-"""Several plans that differ in the pairs that they pay for, cheapest first: `memplan plan --plans`."""
+"""Several plans that differ in the pairs that they pay for, cheapest first, for `memplan plan --plans`."""
 
 from memplan.questions import Search
 

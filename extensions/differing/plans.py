@@ -1,4 +1,4 @@
-"""Plans that differ in the priced pairs that they pay for, cheapest first, each with its proof."""
+"""Plans that differ in the priced pairs that they pay for, cheapest first, each with a proof."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ FIRST_SHARE = 0.5
 
 
 def find_plans(problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]) -> Plan:
-    """Return the first plan with up to `count - 1` others, within the time of the call."""
+    """Return the first plan with up to `count - 1` others, within the time limit of the call."""
     _refuse_unless_priced(problem)
     answer = first(FIRST_SHARE)
     return _add_other_plans(problem, answer, count, distance, control) if answer.placements else answer
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError for a problem without priced pairs, with a choice of pools, or with unsupported constraints."""
-    # In units of one byte: in coarser units, some pairs could never touch a common bank.
+    """Raise OptionError for problems without priced pairs, with a choice of pools, or with unsupported constraints."""
+    # Use units of one byte, as pairs that could touch a common bank may never do so in coarser units.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
         raise OptionError(f"plans: {rule}, got objective {excerpt(problem.objective)}")
     extra = sorted(instance.features - registry.find("prices").can)
     if extra or not suits(instance):
-        reason = "in which each buffer may lie in one pool alone"
+        reason = "in which each buffer may be in one pool only"
         if extra:
             reason = f"without {', '.join(extra)}"
         elif (instance.allowed.sum(axis=0) == 1).all():
-            reason = "in which no two that must share no bytes, or pay for these, pay for a bank, too"
+            reason = "in which no pair that conflicts or pays for shared bytes also pays for a bank"
         raise OptionError(f"plans: must be 1, or of a problem {reason}")
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
-    """Return a plan with up to `count - 1` others, each the cheapest that differs from all earlier ones.
+    """Return a plan with up to `count - 1` others, each the cheapest that differs from all earlier plans.
 
-    Two plans differ in at least `distance` pairs that exactly one of them pays for. Pairs that no plan pays for do not
-    count. Of interchangeable buffers, the one listed first has the lowest offset, also in the first plan.
+    Two plans differ if at least `distance` pairs are paid for by exactly one of them. Interchangeable buffers are
+    ordered by offset, also in the first plan, so that plans are not mere copies.
     """
     original = problem
     if problem.objective == PEAK_THEN_COST:
@@ -83,7 +83,7 @@ def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, c
 
 
 def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the fields of a plan with its placements and the pairs that it pays for."""
+    """Return the fields of a plan that contain its placements and the pairs that it pays for."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,
@@ -93,7 +93,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a further plan; its bound holds for plans that differ from all earlier ones."""
+    """Return a further plan. Its cost bound holds for plans that differ from all earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

@@ -1,8 +1,8 @@
-"""The search for further plans, each the cheapest whose paid pairs differ enough from all earlier plans.
+"""The search for further plans: each is the cheapest whose paid pairs differ enough from all earlier plans.
 
-Two plans differ by the pairs that meet in exactly one of them. Of interchangeable buffers, the one listed first has the
-lowest offset, as other plans would be copies. Starts are whole bytes, not the coarser units of the cheapest plan. The
-parts of an instance are searched one by one: the distance that the first parts lack must come from the others.
+Two plans differ by the pairs that meet in exactly one of them. Interchangeable buffers are ordered by offset, because
+other plans would be copies. Starts are in bytes, not in the coarser units of the cheapest plan. Independent parts are
+searched one by one; later parts must supply the distance that earlier parts lack.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from memplan.solvers.search.control import Control
 
 NAME = "prices"
 WORK_PER_S = 200_000
-"""The nodes of the search that count as a second of time."""
+"""The number of search nodes that count as one second."""
 _NONE_ABOVE, _MOST_ENTRIES = 2**40, 4_000
 _CUT_ROUNDS = 20
 
 
 class _Part:
-    """A part of the instance, and the pairs that meet in it in each plan so far."""
+    """A part of the instance, with the pairs that meet in it in each plan so far."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
@@ -45,10 +45,10 @@ class _Part:
             self._answers[frozenset()] = self.price, self.at
 
     def min_price(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
-        """Return the least price below `upper`, its starts, and True if it is proved; None if there is none.
+        """Return (least price below `upper`, starts, True if proved), or None if there is no such plan.
 
-        The starts differ by `need` from those of the plans so far, and none costs less than `least`. If the control
-        ended the search before `upper` was reached, the price is not proved.
+        The paid pairs differ by at least need[q] from those of known plan q, and no such plan costs less than `least`.
+        The price is not proved if the control stopped the search before.
         """
         far: dict[bytes, int] = {}
         for q in np.argsort(need).tolist():
@@ -78,7 +78,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class FurtherPlan:
-    """A further plan of an instance: its offsets, its cost in steps of `Costs`, and the proved bound of that cost."""
+    """A further plan: its offsets, its cost in steps of `Costs`, and the proved lower bound on that cost."""
 
     offset: I64
     steps: int
@@ -86,10 +86,10 @@ class FurtherPlan:
 
 
 class FurtherPlans:
-    """The plans that differ from a first one and from each other, cheapest first.
+    """The plans that differ from a first plan and from each other, cheapest first.
 
-    `first` is the first plan with interchangeable buffers in order; `is_least` if it is proved that no plan is cheaper.
-    `is_complete` is True once no further plan differs from all.
+    `first` is the first plan with interchangeable buffers in order. `is_least` states that no plan is cheaper.
+    `is_complete` becomes True once no further plan differs from all.
     """
 
     def __init__(self, instance: Instance, offset: I64, distance: int, is_least: bool, control: Control) -> None:
@@ -116,7 +116,7 @@ class FurtherPlans:
         return FurtherPlan(offset, steps, min(steps, self._floor))
 
     def next_plan(self, control: Control) -> FurtherPlan | None:
-        """Return the next plan; None if there is none, or if none was found in time."""
+        """Return the next plan, or None if there is none or none was found in time."""
         need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
         is_first_open, self._is_proved = not self._is_proved, True
         answer = self._min_price(0, need, _NONE_ABOVE, control)
@@ -134,9 +134,9 @@ class FurtherPlans:
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return the least price below `upper` of the parts from `k` on, with their starts; None if there is none.
+        """Return (least price below `upper`, starts) of the parts from `k` on, or None if there is none.
 
-        Together these parts differ by `need` from the plans so far; the parts before them cost `paid`.
+        Together these parts differ by `need` from the plans so far. The earlier parts cost `paid`.
         """
         if (need <= 0).all():
             return (self._price[k], [part.at for part in self.parts[k:]]) if self._price[k] < upper else None
@@ -144,8 +144,8 @@ class FurtherPlans:
             return None
         part, later = self.parts[k], self._least[k + 1]
         best, tried = None, set()
-        # A choice for this part is dominated by one that costs no more and differs no less from each plan. So after
-        # each choice, only choices that differ more from some plan are searched, the cheapest first.
+        # A choice for this part is dominated by one that is not dearer and differs at least as much from each plan. So
+        # after each choice, search only choices that differ more from some plan, the cheapest first.
         queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
         while queue and queue[0][0] + later < upper and upper > self._floor - paid:
             least, wanted = heappop(queue)
@@ -172,7 +172,7 @@ class FurtherPlans:
 
 
 def _sort_twins(at: I64, twin: I64) -> I64:
-    """Return the starts, sorted within each group of interchangeable buffers."""
+    """Return the starts sorted within each group of interchangeable buffers."""
     root, at = np.arange(len(at)), at.copy()
     for v in np.flatnonzero(twin >= 0).tolist():
         root[v] = root[twin[v]]
@@ -182,7 +182,7 @@ def _sort_twins(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return, for each buffer, an earlier buffer that is interchangeable with it, or -1."""
+    """Return, for each buffer, an earlier interchangeable buffer, or -1."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)
@@ -197,7 +197,7 @@ def _twins(piece: Piece) -> I64:
 
 
 def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
-    """Return a lower bound on the cost of all plans, and the charge of each pair, in parts of the bound's scale."""
+    """Return a lower bound on the cost of all plans and a charge per pair, in units of 1 / scale of the bound."""
     charge, base = bound.scale * rows.price, 0
     for cut, times in bound.multipliers:
         excess, pairs, saved = rows.clique_savings(cut.members)

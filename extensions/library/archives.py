@@ -1,7 +1,8 @@
 """The archive of a kind of problems: its files, packed for the repository and unpacked for use.
 
-An archive is a ZIP file without times, with its members sorted by name, so that equal files give equal archives, and a
-better plan changes no other member. Files are unpacked next to it, into folders that Git ignores; a note has its hash.
+An archive is a ZIP file without times whose members are sorted by name, so equal files give equal archives, and a
+better plan changes only its own member. Files are unpacked next to it, into folders that Git ignores; a note file
+records the hash of the archive.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from memplan.planner.errors import FormatError
 ARCHIVE = "files.zip"
 FOLDERS = ("plans", "problems", "proofs")
 _UNPACKED = ".unpacked"
-"""The file with the hash of the unpacked archive, and the names of its files."""
+"""The note file: the hash of the unpacked archive, and the names of its files."""
 _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack the archive in the folder of a kind if it changed or a file is missing; raises FormatError.
+    """Unpack a kind's archive into its folder if it changed or a file is missing. Raises FormatError.
 
-    Files that only the previously unpacked archive had are removed.
+    Files that were only in the previously unpacked archive are removed.
     """
     archive, note = kind / ARCHIVE, kind / _UNPACKED
     if not archive.exists():
@@ -38,7 +39,7 @@ def unpack(kind: Path) -> None:
         with ZipFile(BytesIO(data)) as members:
             names = members.namelist()
             if wrong := [name for name in names if not _is_inside(name)]:
-                raise FormatError(f"{archive}: must have files in {', '.join(FOLDERS)} alone, got {wrong[0]}")
+                raise FormatError(f"{archive}: must contain only files in {', '.join(FOLDERS)}, got {wrong[0]}")
             for name in names:
                 write_file(kind / name, members.read(name))
     except BadZipFile as error:
@@ -49,7 +50,7 @@ def unpack(kind: Path) -> None:
 
 
 def pack(kind: Path) -> bool:
-    """Write the files in the folder of a kind into its archive; return True if the archive changed."""
+    """Write the files in the folder of a kind into its archive, and return True if the archive changed."""
     archive = kind / ARCHIVE
     names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
     data = pack_archive({name: (kind / name).read_bytes() for name in names})
@@ -61,11 +62,11 @@ def pack(kind: Path) -> bool:
 
 
 def pack_archive(files: dict[str, bytes]) -> bytes:
-    """Return the bytes of an archive of files, given by name."""
+    """Return the bytes of an archive that contains the given files, by name."""
     written = BytesIO()
     with ZipFile(written, "w") as archive:
         for name in sorted(files):
-            about = ZipInfo(name)  # its time is the earliest that a ZIP file can have
+            about = ZipInfo(name)  # ZipInfo's default time is constant.
             about.compress_type, about.create_system, about.external_attr = ZIP_DEFLATED, 3, _MODE
             archive.writestr(about, files[name], compresslevel=9)
     return written.getvalue()

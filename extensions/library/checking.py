@@ -1,4 +1,4 @@
-"""The check of the library: all fingerprints, plans and certificates, by the programs of `checkers/`."""
+"""The check of the library: all fingerprints, plans and certificates, by the independent checkers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LARGE = 200_000
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry with its faults; `is_fast` skips large certificates."""
+    """Yield each entry with a list of its faults. `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
-        faults = list(_faults(library, entry, is_fast))
+        faults = list(_faults_of_entry(library, entry, is_fast))
         if entry.name in names:
             faults.append("another problem has its name")
         names.add(entry.name)
@@ -27,14 +27,14 @@ def check(
 
 
 def version_fault(library: ProblemLibrary) -> str | None:
-    """Return a sentence if the hash of the version is not that of the problems; None if it is."""
+    """Return a sentence if the recorded hash differs from that of the problems, or else None."""
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None
     return f"{VERSION}: {version} is not of these problems, which have {library.digest()}: they are another version"
 
 
-def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
+def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
     kind, path = KINDS[entry.kind], library.problem(entry)
     try:
         data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""`memplan library`: problems and their best known plans, for people who write planners or found a better plan."""
+"""The command `memplan library`: problems and their best known plans, for authors of planners and for submitters."""
 
 from __future__ import annotations
 
@@ -214,14 +214,12 @@ def _open_library(folder: Path) -> Any:
 
     library = ProblemLibrary(folder)
     if not library.kinds():
-        raise OptionError(
-            f"library: must be the folder of that name in a checkout, got {folder}: --library FOLDER names it"
-        )
+        raise OptionError(f"library: must be the folder `library` of a checkout, got {folder}; use --library FOLDER")
     return library
 
 
 def _single_entry(opened: Any, name: str) -> Any:
     entries = opened.select([name])
     if len(entries) != 1:
-        raise OptionError(f"problem: must be the name of one problem, got {name}, which is {len(entries)}")
+        raise OptionError(f"problem: must be the name of one problem, got {name}, which selects {len(entries)}")
     return entries[0]

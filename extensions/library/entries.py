@@ -1,6 +1,6 @@
-"""The tables of the library: a folder for each kind, with `index.jsonl` (a line for each problem) and files.
+"""The tables of the library: a folder per kind, with the table `index.jsonl` (one line per problem) and files.
 
-The files are in an archive next to the table, which is unpacked when a file is first needed.
+The files are in an archive next to the table, which is unpacked when one of them is first needed.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from memplan.planner.model.rows import WireValue
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
-"""The name of the benchmark, whose problems are listed in the file `benchmark.txt`."""
+"""The name of the benchmark group, whose problems are listed in the file `benchmark.txt`."""
 EASY = "easy"
-"""The name of the group of problems that memplan proves in seconds, listed in the file `easy.txt`."""
+"""The name of the group of problems that memplan proves in seconds; they are listed in the file `easy.txt`."""
 PARTS = (EASY, "hard", "open")
 VERSION = "LIBRARY_VERSION"
-"""The name of the file with the version of the set of problems, and the hash of all of them."""
+"""The name of the file with the version of the set of problems, and the hash of all problems."""
 EntryStatus = Literal["proved", "claimed", "open"]
 
 
 class Entry(WireValue):
-    """The facts known of a problem.
+    """The known facts about a problem.
 
-    name: the name, in small letters, of all its files.
-    kind: the kind, whose folder it is in.
-    problem: the ending of its file.
-    source: its origin, a key of `sources.jsonl`, and `origin` the file or rule there.
-    fingerprint: what names the problem whatever its names and order are.
-    limit: bytes of the pool or of a heap, or the cost of what may run again, by kind.
-    features: counts, sums and shares that runs are compared by.
-    best: the least value that a plan has, None where no plan is known.
-    bound: what no plan is below, by the certificate or by what a checker sees; with `is_infeasible` there is none.
-    claimed: what no plan is below, as the program behind `command` says.
-    by, on, command: who found the best plan or the proof, on which day, by which command.
+    name: the name of the problem, in lower case, which all its files have.
+    kind: the kind of problem, which is also the name of its folder.
+    problem: the suffix of the problem file.
+    source: the key in `sources.jsonl` of its origin; `origin` is the file or rule at that source.
+    fingerprint: a hash that identifies the problem whatever its names and its order are.
+    limit: the bytes of the pool or of a heap, or the cost of operations that may run again, by kind.
+    features: counts, sums and shares by which results are grouped.
+    best: the least value of a known plan, or None.
+    bound: the lower bound that a certificate or a checker proves; with `is_infeasible` there is none.
+    claimed: the lower bound that the program in `command` claims.
+    by, on, command: the finder of the best plan or proof, the day, and the command.
     """
 
     name: str
@@ -64,26 +64,26 @@ class Entry(WireValue):
 
     @property
     def status(self) -> EntryStatus:
-        """`proved` if a checker accepts the proof that none is better, `claimed` if a program says so, else `open`."""
+        """`proved` if a checker accepts that no plan is better, `claimed` if only a program does, else `open`."""
         if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
             return "proved"
         return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
 
     @property
     def capacity(self) -> float | None:
-        """The limit of the problem, or else its best known value; None if that is 0."""
+        """The limit of the problem, or else its best known value if that is not 0, or else None."""
         return self.limit if self.limit is not None else self.best or None
 
     @property
     def gap(self) -> float | None:
-        """The gap of the best value to the higher of both bounds, as a fraction; None without a bound above 0."""
+        """The relative gap from the higher of the two bounds to the best value; None without a bound above 0."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 
 
 @dataclass(frozen=True)
 class ProblemLibrary:
-    """The folder of the library."""
+    """The library of problems in a folder."""
 
     folder: Path
 
@@ -92,7 +92,7 @@ class ProblemLibrary:
         return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
 
     def entries(self, kind: str | None = None) -> list[Entry]:
-        """Return the entries of a kind, or of all kinds; raises FormatError for a wrong line in a table."""
+        """Return the entries of a kind, or of all kinds. Raises FormatError for an invalid line in a table."""
         return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read_entries(each)]
 
     def _read_entries(self, kind: str) -> Iterator[Entry]:
@@ -108,9 +108,9 @@ class ProblemLibrary:
                 ) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries for words: kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
+        """Return the entries that words select: kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
 
-        Without words, all entries are returned. Raises OptionError for a word without entries.
+        Without words, all entries are selected. Raises OptionError for a word that selects no entry.
         """
         everything = self.entries()
         if not words:
@@ -129,7 +129,7 @@ class ProblemLibrary:
         return [entry for entry in everything if entry.name in names]
 
     def names(self, group: str) -> list[str]:
-        """Return the names of the problems in a group, from its file; empty if there is no file."""
+        """Return the names of the problems listed in a group's file, or [] if there is no such file."""
         path = self.folder / f"{group}.txt"
         if not path.exists():
             return []
@@ -137,31 +137,31 @@ class ProblemLibrary:
             return path.read_text(encoding="utf-8").split()
 
     def _names_by_part(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
-        """Return the names of the easy, the hard and the open problems; each entry is in one of these groups."""
+        """Return the names of the easy, hard and open problems; each problem is in exactly one of these groups."""
         open_names = {entry.name for entry in entries if entry.status == "open"}
         easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
         return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
 
     def version(self) -> str | None:
-        """Return the version of the set of problems with its hash, `1.0 sha256:...`; None if the folder has none."""
+        """Return the version of the set of problems with its hash, `1.0 sha256:...`, or None without a version file."""
         path = self.folder / VERSION
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
 
     def digest(self) -> str:
-        """Return one hash of all problems: the SHA-256 of the sorted lines `KIND NAME FINGERPRINT LIMIT`."""
+        """Return the hash of all problems: the SHA-256 of the sorted lines `KIND NAME FINGERPRINT LIMIT`."""
         lines = sorted(f"{each.kind} {each.name} {each.fingerprint} {each.limit or '-'}\n" for each in self.entries())
         return f"sha256:{sha256(''.join(lines).encode()).hexdigest()}"
 
     def problem(self, entry: Entry) -> Path:
-        """Return the path of a problem's file."""
+        """Return the path of the problem file of an entry."""
         return self._path_of(entry, "problems", entry.problem)
 
     def plan(self, entry: Entry) -> Path:
-        """Return the path of the file of a problem's best plan, which may not exist."""
+        """Return the path of the best plan of an entry; the file may not exist."""
         return self._path_of(entry, "plans", "csv" if entry.problem == "csv" else "json")
 
     def proof(self, entry: Entry) -> Path:
-        """Return the path of the file of a problem's certificate, which may not exist."""
+        """Return the path of the certificate of an entry; the file may not exist."""
         return self._path_of(entry, "proofs", "proof")
 
     def _path_of(self, entry: Entry, folder: str, ending: str) -> Path:
@@ -179,7 +179,7 @@ class ProblemLibrary:
         return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Write an entry into the table of its kind, in place of an entry with the same name, and pack the files."""
+        """Write an entry into the table of its kind, replacing an entry of the same name, and pack the kind's files."""
         path = self.folder / entry.kind / INDEX
         rows = {each.name: each for each in self._read_entries(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry
@@ -194,5 +194,5 @@ _unpack_once = cache(unpack)
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """Return the fields of an entry, with its status and its gap, for lists."""
+    """Return the fields of an entry with its status and gap, for lists."""
     return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

@@ -1,8 +1,8 @@
-"""Fingerprints, which identify a problem whatever its names and its order are; and features to choose problems by.
+"""Fingerprints that identify problems whatever their names and order are, and features by which to choose problems.
 
-The fingerprint of a problem of buffers is the hash of its content. Any other problem is a graph of coloured nodes: each
-colour is refined by the colours of the neighbours until their number no longer grows, and the sorted colours are
-hashed. Equal problems have equal fingerprints; different problems may, rarely, share one.
+The fingerprint of a problem of buffers is the hash of its canonical content. Any other problem becomes a graph of
+coloured nodes: colours are refined by those of the neighbours until their number no longer grows, and the sorted
+colours are hashed. Equal problems have equal fingerprints; rarely, different problems have, too.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 
 _OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
-"""The kinds in memplan's own format, with buffers and pools."""
+"""The kinds in memplan's own problem format, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""The meaning of the limit, for each kind that has one."""
+"""The meaning of the limit for each kind that has a limit."""
 
 
 @dataclass
 class _Graph:
-    """A graph of labelled nodes, and of edges (from, to, label)."""
+    """A graph of labelled nodes and of edges (from, to, label)."""
 
     nodes: list[Any] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
 
     def digest(self, head: Any) -> str:
-        """Return the hash of the graph, which does not depend on the order of its nodes."""
+        """Return a hash of the graph that is independent of the order of its nodes."""
         colours = [_hash(node) for node in self.nodes]
         count = 0
         while len(set(colours)) > count:
@@ -52,7 +52,7 @@ def _hash(value: Any) -> str:
 
 
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
-    """Return the fingerprint of a problem, from its kind, the bytes and the name of its file, and its limit."""
+    """Return the fingerprint of a problem, given the content and name of its file and its limit."""
     parts = [_LIMITS.get(kind, ""), limit]
     if kind in _OF_BUFFERS:
         content = problem_hash(read_problem(data, name))
@@ -65,7 +65,7 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
 
 
 def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
-    """Return the fingerprint of a graph of operations: its tensors, its operations, and which of them read which."""
+    """Return the fingerprint of a graph of operations, from its tensors, operations, and reads and writes."""
     flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
     facts = problem.get("tensors") or [{} for _ in problem["size"]]
     for t, size in enumerate(problem["size"]):
@@ -80,7 +80,7 @@ def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> st
 
 
 def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
-    """Return the fingerprint of buffers with expressions or sides; of their times, only the order counts."""
+    """Return the fingerprint of buffers with symbolic sizes or with sides; only the order of their times counts."""
     rows = problem["buffers"]
     rank = {time: k for k, time in enumerate(sorted({row[key] for row in rows for key in ("start", "end")}))}
     for row in rows:
@@ -89,7 +89,7 @@ def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
 
 
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
-    """Return the features of a problem: counts of its parts, and statistics of its buffers."""
+    """Return the features of a problem: the numbers of its parts, and statistics of its buffers."""
     if kind in _OF_BUFFERS:
         return _buffer_figures(read_problem(data, name))
     problem = json.loads(data)

@@ -1,6 +1,6 @@
-"""The value of plans and the claims of certificates of each kind, by the programs of `checkers/` alone.
+"""The values of plans and the claims of certificates of each kind, computed by the independent checkers alone.
 
-No checker can judge plans of cascades.
+No checker supports plans of cascades.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ T = TypeVar("T")
 
 
 class BrokenRuleError(InputError):
-    """Raised for a plan that breaks a rule, and for a certificate that does not prove its claim."""
+    """A plan that violates a rule, or a certificate that does not prove its claim."""
 
 
 Worth = tuple[float, float | None]
 """The value of a plan, and the lower bound that its checker computes, or None."""
 Judge = Callable[[str, str, int | None], Worth]
-"""A function of the texts of problem and plan, and the limit, that judges the plan; raises one of REFUSALS."""
+"""A function of (problem text, plan text, limit) that returns the plan's value; raises one of REFUSALS."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of problem.
+    """A kind of problem in the library.
 
-    least: the quantity that is minimised.
-    judge: computes the value of a plan; None if no checker apart from memplan can.
-    prove: computes the proved bound, None if nothing fits; itself None for a kind without certificates.
+    least: the quantity that is minimized.
+    judge: computes the value of a plan; None if no checker outside of memplan can.
+    prove: computes the proved bound, or None if nothing fits. The field is None for a kind without certificates.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Kind:
     prove: Callable[[str, str, int | None], float | None] | None = None
 
 
-def _number(value: Any) -> float:
+def _int_or_float(value: Any) -> float:
     number = Fraction(value)
     return int(number) if number.denominator == 1 else float(number)
 
@@ -65,7 +65,7 @@ def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
     _, cost, _ = _PLAN.check(problem, text)
-    return _number(cost), 0 if cost == 0 else None
+    return _int_or_float(cost), 0 if cost == 0 else None
 
 
 def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
@@ -81,7 +81,7 @@ def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
 def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
     most, again = _SEQUENCE.check(problem, text)
     if limit is not None and again > limit:
-        raise _SEQUENCE.Refused(f"what runs again costs {again}, more than {limit}")
+        raise _SEQUENCE.Refused(f"operations that run again must cost at most {limit}, got {again}")
     return most, _SEQUENCE.floor(problem)
 
 
@@ -93,23 +93,23 @@ def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
-    return _number(str(answer["proof"]["ratio"])), 0
+    return _int_or_float(str(answer["proof"]["ratio"])), 0
 
 
 def _certified_packing(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the least value that a certificate for check.py proves: bytes, a cost or a price; None if nothing fits."""
+    """Return the least value that a certificate for check.py proves: bytes, cost or price; None if nothing fits."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
     word, *numbers = lines[2].split(" ")
     if word == "infeasible":
         return None
-    return int(numbers[0]) if word in ("used", "price") else _number(Fraction(int(numbers[0]), int(numbers[1])))
+    return int(numbers[0]) if word in ("used", "price") else _int_or_float(Fraction(int(numbers[0]), int(numbers[1])))
 
 
 def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:
-    """Return None for a certificate that nothing fits; raise Refused for any other, which does not answer this kind."""
+    """Return None for a certificate that nothing fits. Raises Refused for certificates of other claims."""
     if _certified_packing(problem, text, limit) is not None:
-        raise _CHECK.Refused("it does not say that nothing fits")
+        raise _CHECK.Refused("it must state that nothing fits")
     return None
 
 
@@ -138,16 +138,18 @@ KINDS = {
 
 
 def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return the value of a plan; raises BrokenRuleError for a wrong plan, and FormatError for another file."""
+    """Return the value of a plan. Raises BrokenRuleError for an invalid plan, FormatError for an unreadable file."""
     if kind.judge is None:
-        raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
+        raise FormatError(
+            f"kind: {kind.name} has no checker outside of memplan; send the answer of its command instead"
+        )
     return _run_judge(kind.judge, problem, text, limit)
 
 
 def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return the bound that a certificate proves, None if nothing fits; raises BrokenRuleError or FormatError."""
+    """Return the bound that a certificate proves, or None if nothing fits. Raises BrokenRuleError or FormatError."""
     if kind.prove is None:
-        raise FormatError(f"{kind.name}: has no certificates: send a plan")
+        raise FormatError(f"kind: {kind.name} has no certificates; send a plan instead")
     return _run_judge(kind.prove, problem, text, limit)
 
 
@@ -157,4 +159,4 @@ def _run_judge(run: Callable[[str, str, int | None], T], problem: str, text: str
     except REFUSALS as why:
         raise BrokenRuleError(str(why)) from why
     except WRONG as error:
-        raise FormatError(f"it cannot be read: {error}") from error
+        raise FormatError(f"the file must be readable by its checker: {error}") from error

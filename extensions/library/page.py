@@ -1,4 +1,4 @@
-"""The HTML page for a table of runs: PAR2 of each planner, and performance profiles."""
+"""The HTML page about benchmark runs: the PAR2 time of each planner, and performance profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ caption{text-align:left;font-weight:bold;padding:8px 0}svg{width:100%}p{font-siz
 
 @dataclass(frozen=True)
 class Line:
-    """The figures of a planner over its runs; in `par2_s`, an unsolved run counts as twice its time limit."""
+    """The totals of a planner over its runs. In `par2_s`, an unsolved run counts twice its time limit."""
 
     planner: str
     runs: int
@@ -33,12 +33,12 @@ class Line:
     par2_s: float
 
     def cells(self) -> list[str]:
-        """Return the figures as texts for the cells of a table."""
+        """Return the totals as texts for the cells of a table row."""
         return [self.planner, *map(str, (self.runs, *self.counts)), f"{self.par2_s:.3f}"]
 
 
 def planner_lines(rows: Sequence[Result]) -> list[Line]:
-    """Return a line for each planner, by rising PAR2."""
+    """Return the totals of each planner, in ascending order of PAR2."""
     groups = (("solved", "better"), ("better",), ("plan",), ("none",), ("invalid",), ("late", "memory", "failed"))
     summary_rows = []
     for planner, some in groupby(sorted(rows, key=lambda row: row.solver), key=lambda row: row.solver):
@@ -59,12 +59,12 @@ def text_of(rows: Sequence[Result]) -> str:
 
 def page(rows: Sequence[Result], title: str) -> str:
     """Return the page of all runs as HTML without scripts."""
-    kinds = sorted({_kind(row) for row in rows})
-    tables = [_table(kind, [row for row in rows if _kind(row) == kind]) for kind in kinds]
+    kinds = sorted({_kind_name(row) for row in rows})
+    tables = [_results_table(kind, [row for row in rows if _kind_name(row) == kind]) for kind in kinds]
     compared = run_by_all(rows)
     if len(kinds) > 1 and compared:
         caption = "All kinds" if len(compared) == len(rows) else "Problems that every planner ran on"
-        tables.insert(0, _table(caption, compared))
+        tables.insert(0, _results_table(caption, compared))
     machines = "; ".join(sorted({row.machine for row in rows if row.machine}))
     days = sorted({(row.started or "").partition("T")[0] for row in rows})
     loads = [row.load_average or 0.0 for row in rows]
@@ -84,17 +84,17 @@ def page(rows: Sequence[Result], title: str) -> str:
 
 
 def run_by_all(rows: Sequence[Result]) -> list[Result]:
-    """Return the rows of the problems that every planner ran, which alone can be compared."""
+    """Return the rows of the problems that every planner ran on, as only these can be compared."""
     planners = {row.solver for row in rows}
     ran = {(row.solver, row.fingerprint) for row in rows}
     return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
 
 
-def _kind(row: Result) -> str:
+def _kind_name(row: Result) -> str:
     return row.instance.partition("/")[0]
 
 
-def _table(caption: str, rows: Sequence[Result]) -> str:
+def _results_table(caption: str, rows: Sequence[Result]) -> str:
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = count_text(len({row.fingerprint for row in rows}), "problem")
@@ -103,7 +103,7 @@ def _table(caption: str, rows: Sequence[Result]) -> str:
 
 
 def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
-    """Return a chart of the fraction of problems solved over time, or over time relative to the fastest planner."""
+    """Return a chart of the fraction of solved problems over time, or over time relative to the fastest planner."""
     fastest: dict[str | None, float] = {}
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))

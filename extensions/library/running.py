@@ -1,6 +1,6 @@
-"""Runs of any planner on problems of the library, each by a command line; the plans are checked without memplan.
+"""Runs of any planner on problems of the library, by a command line; checkers outside of memplan check the plans.
 
-A run is solved if its plan is at least as good as the best known one, or if the planner reports that nothing fits and
+A run is solved if its plan is at least as good as the best known plan, or if the planner reports that nothing fits and
 this is proved. A valid plan that is worse counts as a plan, but not as solved.
 """
 
@@ -27,17 +27,17 @@ from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_pla
 from memplan.planner.errors import FormatError, OptionError, excerpt
 
 GRACE_S = 5.0
-"""The seconds after its time limit at which the process of a planner is killed."""
+"""The seconds from the time limit to the kill of a planner's process."""
 _WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
 
 
 @dataclass(frozen=True)
 class Planner:
-    """A planner by its command line.
+    """A planner that is run by a command line.
 
     name: its name in rows.
-    template: the command, with the words {problem}, {out}, {seconds}, {capacity}, {limit} and {kind}.
-    infeasible_status: the exit status by which it says that nothing fits; None where it has none.
+    template: the command, with the placeholders {problem}, {out}, {seconds}, {capacity}, {limit} and {kind}.
+    infeasible_status: the exit status that means that nothing fits, or None.
     """
 
     name: str
@@ -45,17 +45,19 @@ class Planner:
     infeasible_status: int | None = None
 
     def suits(self, entry: Entry) -> bool:
-        """Return True if a checker can judge plans of the entry, and it has a capacity if the command uses one."""
+        """Return True if a checker supports plans of the entry and, if the command uses {capacity}, it has one."""
         return KINDS[entry.kind].judge is not None and ("{capacity}" not in self.template or entry.capacity is not None)
 
     def line(self, entry: Entry, problem: Path, out: Path, limit_s: float) -> list[str]:
-        """Return the words of the command for a problem; raises OptionError for a wrong template."""
+        """Return the words of the command for a problem. Raises OptionError for an invalid template."""
         values = (problem, out, limit_s, _number_text(entry.capacity), _number_text(entry.limit), entry.kind)
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
         except (KeyError, IndexError, ValueError):
             names = ", ".join(f"{{{word}}}" for word in _WORDS)
-            raise OptionError(f"command: must have no braces but {names}, got {excerpt(self.template)}") from None
+            raise OptionError(
+                f"command: must have no other placeholders than {names}, got {excerpt(self.template)}"
+            ) from None
 
 
 def _number_text(value: float | None) -> str:
@@ -65,7 +67,7 @@ def _number_text(value: float | None) -> str:
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
 ) -> Iterator[Result]:
-    """Run a planner on problems in order; yield a result for each, and keep record plans in the folder `better`."""
+    """Run a planner on problems in order; yield a Result for each, and save record plans in the folder `better`."""
     for entry in wanted:
         load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
@@ -101,17 +103,17 @@ def is_better(row: Result) -> bool:
 
 
 def is_solved(row: Result) -> bool:
-    """Return True if a run has a plan as good as the best known one, or correctly reported that nothing fits."""
+    """Return True if a run's plan is as good as the best known one, or if it correctly reports infeasibility."""
     return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
 
 
 def word_of(row: Result) -> str:
-    """Return the outcome of a run as a word: better, solved, or the outcome of the Result."""
+    """Return the outcome of a run as a word: "better", "solved", or the outcome in its Result."""
     return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
 def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
-    """Run a command; return its exit status (None if killed), its wall and CPU seconds, and the end of its output."""
+    """Run a command; return (exit status or None if killed, wall seconds, CPU seconds, end of the output)."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as words:
         try:
@@ -135,10 +137,10 @@ def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float,
 def _outcome_fields(
     library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
 ) -> dict[str, Any]:
-    """Return the outcome of a run as fields of a Result."""
+    """Return the fields of a Result that describe the outcome of a run."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # any plan that it wrote does not count
+    if status == planner.infeasible_status:  # A plan that it also wrote is ignored.
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

@@ -1,4 +1,4 @@
-"""Submissions: a plan or a certificate is checked without memplan, and gets one of four verdicts."""
+"""Submissions: a plan or a certificate is checked by independent code and gets one of four verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: a word and a sentence; `entry` is the entry afterwards."""
+    """The verdict on a submission: a word and a sentence. `entry` is the resulting entry."""
 
     word: Word
     reason: str
@@ -52,10 +52,12 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return the entry with a better plan (None if it is not better), and a sentence on the plan's value."""
+    """Return (entry with the better plan, or None if it is not better; sentence about the plan's value)."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
-        raise InputError(f"{entry.name}: has a plan and a certificate that nothing fits: one checker is wrong")
+        raise InputError(
+            f"{entry.name}: must not have both a plan and a certificate that nothing fits; one checker is wrong"
+        )
     if entry.best is not None and value >= entry.best:
         return None, f"it has {value:,}, {entry.best:,} is known"
     if entry.bound is not None:
@@ -67,7 +69,7 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
 
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return the entry with a higher bound (None if it is not higher), and a sentence on the proved bound."""
+    """Return (entry with the higher bound, or None if it is not higher; sentence about the proved bound)."""
     bound = prove_certificate(KINDS[entry.kind], problem, text, entry.limit)
     bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
     bound_before, is_first = entry.bound, not library.proof(entry).exists()
@@ -82,6 +84,8 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
 
 
 def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if a plan is better than a certified bound, as then one of the checkers is wrong."""
+    """Raise InputError if a plan is better than a certified bound, because then one of the checkers is wrong."""
     if bound is None or best < bound:
-        raise InputError(f"{entry.name}: has a plan of {best:,} and a certificate that nothing is so small")
+        raise InputError(
+            f"{entry.name}: must not have a plan of {best:,} below a certified bound; one checker is wrong"
+        )

@@ -1,4 +1,4 @@
-"""The price of sharing bytes: pieces of a problem, exact search, annealing, and cuts that prove lower bounds."""
+"""The price of shared bytes: pieces of a problem, exact search, annealing, and cuts that prove lower bounds."""
 
 from memplan.questions import Search
 

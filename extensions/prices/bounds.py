@@ -1,6 +1,6 @@
-"""Lower bounds on the price of large pieces: a growing linear program of cuts, solved by HiGHS in a child process.
+"""Lower bounds on the price of large pieces, by a growing linear program of cuts that HiGHS solves in a child process.
 
-The solution of HiGHS is not trusted: its multipliers, rounded to integers, prove each bound again.
+HiGHS is not trusted: its multipliers are rounded to integers, and these prove each bound exactly.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from memplan.solvers.search.incumbent import Search
 NAME = "price-bounds"
 _ROUNDS = 10_000
 _WORK_PER_PAIR = 25
-"""The work that a round of cuts counts for each pair of a piece, in units of Search.work_limit."""
+"""The work of a round of cuts per pair of a piece, in units of Search.work_limit."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer rising cost bounds of the pieces that are too large for the simplex method of the core."""
+    """Offer rising cost bounds from the pieces that are too large for the core's simplex method."""
     if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.from_instance(instance)
@@ -44,14 +44,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _HighsProgram:
-    """The linear program of a piece's cuts; rows are added, and it is solved again from its last basis."""
+    """The linear program of a piece's cuts. Rows are added, and it is solved again from its last basis."""
 
     def __init__(self) -> None:
         self.highs: Any = None
         self.n_rows = 0
 
     def __call__(self, rows: CutRows) -> tuple[F64, F64]:
-        """Return the multiplier of each row, and the value by which each pair meets, of the best solution."""
+        """Return the multiplier of each row and the fractional value of each pair (1: it meets) at the optimum."""
         import highspy
 
         if self.highs is None:

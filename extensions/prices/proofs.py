@@ -1,4 +1,4 @@
-"""Certificates of prices: the cliques and multipliers of all pieces, as lines that checkers read."""
+"""Certificates of prices: the cliques and multipliers of all pieces, as lines for checkers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the lines that prove a price, summed over pieces; None if cliques do not prove it in time.
+    """Return the lines that prove a price, summed over the pieces; None if cliques do not prove it in time.
 
-    If a piece is smaller than its pool, a checker may find that one of its cliques fits (`is_narrow`).
+    If a piece is smaller than its pool (`is_narrow`), a checker may find that one of its cliques fits the pool.
     """
-    if price == 0:  # a price of 0 is proved by a part without cliques
+    if price == 0:  # A part without cliques proves a price of 0.
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None
@@ -33,7 +33,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
             bound = better
             if control.cancelled.is_set() or control.remaining_s <= 0:
                 break
-        # Prices of a piece are in steps of `Costs`, so the multipliers of its cliques are scaled by the step.
+        # Prices of a piece are in steps of `Costs`, so scale the multipliers of its cliques by the step.
         proved += step * bound.bound
         lines.append("part")
         lines += [
@@ -43,7 +43,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Return True if pins or limits leave a piece less than its whole pool, which checkers assume."""
+    """Return True if pins or limits leave a piece less than its whole pool, so that checkers may refuse its cliques."""
     for piece in hard_pieces(instance):
         pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
         ends = (piece.highest + piece.size) * piece.unit

@@ -1,4 +1,4 @@
-"""The two solvers of prices, as rows of the table of solvers."""
+"""The two price solvers, as rows of the registry of solvers."""
 
 from memplan.solvers.portfolio.rows import EVERYTHING, SolverRow
 

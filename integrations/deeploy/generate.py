@@ -1,9 +1,9 @@
-"""Code of a network by Deeploy: `python generate.py PLATFORM STRATEGY MODEL FOLDER [FLAG...]` in its DeeployTest.
+"""Generate a network's code with Deeploy: `python generate.py PLATFORM STRATEGY MODEL FOLDER [FLAG...]`.
 
-For the platform Generic, each operation is made one tile of its own in one memory, so that Deeploy's memory
-scheduler places all buffers and the code runs on the host; for others, testMVP.py is run with the flags. plan.json
-in FOLDER has CPU microseconds of tiling and scheduling, the bytes of the arenas, and of each call of minimalloc the
-buffers, the bytes, the live-set bound and the milliseconds.
+Run this program in Deeploy's folder DeeployTest. For the platform Generic, each operation becomes a single tile in one
+memory; thus Deeploy's memory scheduler places all buffers, and the code runs on the host. For other platforms,
+testMVP.py runs with the flags. FOLDER/plan.json then contains the CPU microseconds of tiling and scheduling, the bytes
+of the arenas, and for each call of minimalloc the buffers, peak bytes, live-set bound and milliseconds.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ minimalloc, tile, map_deployer = Tiler.minimalloc, TilerDeployerWrapper.tile, ge
 
 
 def cpu_time_us() -> float:
+    """Return the CPU time of this process and its finished children in microseconds."""
     return 1e6 * sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def bound(rows: list[tuple[int, int, int]]) -> int:
-    """Return the most bytes alive at one step; lifetimes have their last step in them."""
+    """Return the peak live bytes of (first step, last step, size) rows; lifetimes include their last step."""
     return max((sum(size for first, last, size in rows if first <= at <= last) for at, *_ in rows), default=0)
 
 
 def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
-    """Call minimalloc as Deeploy does; raises AssertionError where its answer is wrong."""
+    """Call minimalloc as Deeploy does, and record the call; raises AssertionError if buffers overlap."""
     start = time.perf_counter()
     blocks = minimalloc(tiler, blocks, ctxt, *arguments)
     ms = 1e3 * (time.perf_counter() - start)
@@ -59,13 +60,14 @@ def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
 
 
 def noted_tile(deployer: Any, *arguments: Any) -> None:
+    """Tile and schedule as Deeploy does; record the CPU time in microseconds and the bytes of the arenas."""
     start = cpu_time_us()
     tile(deployer, *arguments)
     plan["us"], plan["arenas"] = cpu_time_us() - start, deployer.worstCaseBufferSize
 
 
 def host_deployer(strategy: str) -> Any:
-    """Return Deeploy's function that makes a deployer, with a memory and a scheduler for it."""
+    """Return a function that makes a Deeploy deployer with a single memory and a memory scheduler."""
     NodeTemplate.tileConstraint = UntiledTileConstraint()
     MemoryManagementGeneration.is_memory_level = lambda self, buffer: True
 

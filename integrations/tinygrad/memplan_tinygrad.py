@@ -1,9 +1,10 @@
-"""tinygrad on plans of memplan, from outside of its tree: `import memplan_tinygrad` before models run.
+"""Make tinygrad use plans of memplan without changing its source: `import memplan_tinygrad` before models run.
 
-tinygrad's planner asks an allocator for offsets as buffers open and close. It runs twice: over its own allocator, which
-notes who is alive when, then over one that gives the planned offsets. Each lane, which is a device with copies apart
-from kernels, is one problem; a lane whose own plan needs as few bytes keeps it. MEMPLAN_TINYGRAD=0 leaves all plans to
-tinygrad, and only counts. `calls` has a row for each lane that was planned. As in tinygrad at a9069c17.
+tinygrad's planner requests offsets from an allocator whenever a buffer's lifetime begins. This module runs the planner
+twice: first with its own allocator, extended to record lifetimes, then with an allocator that returns memplan's
+offsets. Each lane (the kernels of a device, or its copies) is one problem. If memplan's plan of a lane is not smaller,
+tinygrad's plan is kept. MEMPLAN_TINYGRAD=0 keeps all plans of tinygrad and only counts. `calls` records a row for each
+planned lane. The code matches tinygrad at a9069c17.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from memplan import Buffer, Pool, Problem, solve
 _Own, _rewrite = memory.TLSFAllocator, memory.memory_plan_rewrite
 ALIGNMENT = 256
 _MOST_BYTES = 2**62
-"""What memplan's sizes may add up to; a lane with more keeps tinygrad's plan."""
+"""The maximum sum of buffer sizes that memplan accepts; a lane with more bytes keeps tinygrad's plan."""
 calls: list[dict[str, Any]] = []
-"""Rows of lanes: buffers, and the bytes of tinygrad's plan, of memplan's and of the bound; the microseconds of each."""
+"""For each lane: its buffers, the bytes of tinygrad's plan, memplan's plan and the lower bound, and microseconds."""
 
 
 class _RecordingAllocator(_Own):
-    """tinygrad's allocator, which notes [size, open, close] of each buffer, in steps of a clock of its own."""
+    """tinygrad's allocator, which also records the size, start and end of each buffer on a clock of calls."""
 
     lanes: ClassVar[list[_RecordingAllocator]] = []
 
@@ -54,7 +55,7 @@ class _RecordingAllocator(_Own):
 
 
 class _Giving:
-    """An allocator that gives the offsets of a plan, lane after lane."""
+    """An allocator that returns the offsets of given plans; each new allocator uses the next lane's plan."""
 
     plans: ClassVar[list[list[int]]] = []
 
@@ -69,7 +70,7 @@ class _Giving:
 
 
 def _plan(lane: _RecordingAllocator) -> list[int]:
-    """Return offsets of a lane, tinygrad's own where memplan's need no fewer bytes."""
+    """Plan a lane with memplan; return its offsets, or tinygrad's own if memplan's do not need fewer bytes."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
     for row in lane.rows:
@@ -88,7 +89,7 @@ def _plan(lane: _RecordingAllocator) -> list[int]:
 
 
 def plan_memory(linear: Any, held_bufs: Any = None) -> Any:
-    """Return the schedule with its buffers in arenas, as `memory_plan_rewrite` does."""
+    """Replace tinygrad's `memory_plan_rewrite`: return the schedule with its buffers placed in arenas."""
     _RecordingAllocator.lanes.clear()
     memory.TLSFAllocator = _RecordingAllocator
     before, start = len(calls), time.thread_time()

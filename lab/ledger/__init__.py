@@ -1,1 +1,1 @@
-"""A ledger of results of the searches: `rows.jsonl` has a line for each question, and no change may make one worse."""
+"""The ledger: recorded results of the searches, one line of `rows.jsonl` per question, which must not get worse."""

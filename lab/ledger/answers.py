@@ -1,4 +1,4 @@
-"""The answer of a command to a question of the ledger: its status, values and bound, and the searches that found it."""
+"""The answer of a command to a ledger question: status, values, bound, and the searches that found and proved it."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ ROOT = Path(__file__).parents[2]
 GIVEN = ROOT.parent / "shared"
 FOLDERS = {"given": GIVEN / "instances", "library": ROOT / "library", "own": Path(__file__).parent / "problems"}
 UNCOUNTED = ("shapes", "cascade")
-"""The commands without the option `--deterministic`, whose clock is the processor time of this process."""
+"""The commands without `--deterministic`; their clock is the processor time of this process."""
 _STUCK_S = 600.0
-"""The most seconds that a search of counted work may take, as other work may share the processor with engines."""
+"""The time limit of a search that counts work, in seconds, as other work may share the processor with engines."""
 
 _UNPROVED = 10.0
-"""The ratio of peak to bound that counts for a plan for all values if no ratio is proved."""
+"""The ratio of peak to bound that is recorded for a plan for all symbol values without a proved ratio."""
 
 
 def missing_folder() -> str:
-    """Return a sentence that names the folder that this machine lacks; empty if it has all."""
+    """Return a sentence that names the folder that this machine lacks, or "" if it has all folders."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 
 def is_here(command: str) -> bool:
-    """Return False if the question's problem is in a folder outside the repository that this machine lacks."""
+    """Return True unless the question's problem is in a folder outside the repository that this machine lacks."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
 def ask(command: str, work: int, without: str = "") -> Answer:
-    """Run a command of memplan with a limit of counted work; `without` names searches to leave out, with commas.
+    """Run a memplan command with a limit of counted work; `without` names searches to disable, separated by commas.
 
-    The status is `failed` if the command failed, or if the answer depended on the clock; the cause is printed.
+    The status is `failed` if the command failed or the answer depended on the clock; the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
-    # All searches of the portfolio are chosen by this function.
+    # The portfolio chooses all searches by `_suits`, so replacing it disables the searches.
     with patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)):
         fields = _answer_of(command, work)
     values, bound = _values_and_bound(command.split()[0], fields) if fields else ([], None)
     status = fields.get("status", "feasible") if fields else "failed"
     if "--accept fit" in command and values:
         status, values, bound = "fits", [], None
-    proof = fields.get("proof")  # in the answer of a schedule it is a word
+    proof = fields.get("proof")  # In the answer of a schedule, it is a word.
     by = [str(fields.get("solver") or "").split(":")[0], proof.get("by") if isinstance(proof, dict) else None]
     return Answer(status, values, bound, list(filter(None, by)), sum(os.times()[:4]) - begun)
 
 
 def _answer_of(command: str, work: int) -> dict[str, Any]:
-    """Return the JSON that a command writes; empty if it failed, or if the answer depended on the clock."""
+    """Return the JSON that a command writes, or {} if it failed or its answer depended on the clock."""
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as errors:
         words, out = _write_files(command, Path(folder)), Path(folder, "answer.json")
         is_counted = not command.startswith(UNCOUNTED)
@@ -83,7 +83,7 @@ def _answer_of(command: str, work: int) -> dict[str, Any]:
 
 
 def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float], float | None]:
-    """Return the values of an answer, the most important first, and the bound of the first one."""
+    """Return the values of an answer, most important first, and the lower bound on the first value."""
     if question == "shapes":
         proof = fields["proof"]
         proved = _UNPROVED if proof["ratio"] is None else 1 + proof["ratio"]
@@ -108,9 +108,9 @@ def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float
 
 
 def _write_files(command: str, folder: Path) -> list[str]:
-    """Return the words of a command after writing a file for each problem that is drawn.
+    """Return the words of a command, after writing a file for each drawn problem that they name.
 
-    Drawn problems are `drawn:NAME`, `generated:N,SEED,ALPHA,SIGMA` and `scratchpad:LETTER PERCENT`.
+    Drawn problems are named `drawn:NAME`, `generated:N,SEED,ALPHA,SIGMA` and `scratchpad:LETTER PERCENT`.
     """
     words, file = shlex.split(command), folder / "problem.csv"
     for k, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""A row of the ledger compared with the present answer to its question, and a row recorded again."""
+"""The comparison of a ledger row with the current answer to its question, and the recording of a new answer."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lab.ledger.answers import UNCOUNTED, ask
 from lab.ledger.rows import Answer, Row
 
 MORE = 1.3
-"""The most work of an answer that counts as equal, as a multiple of the recorded work."""
+"""The multiple of the recorded work up to which a good answer still counts as equal."""
 TIMES = (1.0, MORE, 4.0)
-"""The multiples of the recorded work that a question gets in turn, until its answer is no worse than recorded."""
+"""The multiples of the recorded work that a question gets in turn, until its answer is as good as recorded."""
 _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask the question of a row, with more work as long as the answer is worse than the recorded one.
+    """Ask a row's question, with more work as long as the answer is worse than the recorded one.
 
-    Returns the word better, equal or worse, the multiple of the recorded work, and the answer.
+    Returns "better", "equal" or "worse", the multiple of the recorded work, and the answer.
     """
     for times in each_times:
         answer = ask(row.command, int(row.work * times), without)
@@ -31,7 +31,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return a row with the answer that its most work gives, and the least work that gives the same answer."""
+    """Return a row with the answer that its work limit gives, and the least work that gives the same answer."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))

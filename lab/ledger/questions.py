@@ -1,4 +1,4 @@
-"""The questions of the ledger: one for each problem of the library, by its kind, and some about other problems."""
+"""The questions of the ledger: one per problem of the library, by its kind, and some about other problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_S = {
     "cascade": 20,
     "": 1,
 }
-"""The most seconds, spent as counted work, for problems whose names begin with a prefix."""
+"""The work limits, in seconds of counted work, for problems whose names start with a prefix."""
 _LARGE = {
     "S_1": ("given:training_traces/S_1.csv", 20),
     "G_1": ("given:training_traces/G_1.csv", 5),
@@ -35,17 +35,17 @@ _LARGE = {
     "random 1,000,000": ("generated:1000000,7,.01,.7", 20),
 }
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
-"""Seconds of counted work for choices of memories; 240 and 80 take some 15 and 7 seconds of CPU time."""
+"""The work limits of memory-choice problems, in seconds; 240 and 80 take about 15 and 7 seconds of CPU time."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem with constraint kinds that the exact search does not support."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
-"""For some searches, a problem that no other search proves."""
+"""A problem that no other search proves, for some searches."""
 _HEAVY_TAILED = ("peak/minimalloc-d", "peak/minimalloc-j")
-"""The problems that are asked with three seeds, as their work varies widely with the seed."""
+"""The problems that are asked with three seeds, because their work varies widely with the seed."""
 
 
 def questions() -> Iterator[Row]:
-    """Yield all questions of the ledger, which have no answers yet."""
+    """Yield all questions of the ledger, as rows without answers."""
     library = ProblemLibrary(FOLDERS["library"])
     for kind in library.kinds():
         for entry in library.entries(kind):
@@ -67,7 +67,7 @@ def questions() -> Iterator[Row]:
 
 
 def _entry_questions(entry: Entry) -> Iterator[Row]:
-    """Yield the questions about a problem of the library."""
+    """Yield the questions about one problem of the library."""
     words, _ = WAYS[entry.kind]
     words = words if entry.limit else words.replace(" --capacity LIMIT", "")
     file = f"library:{entry.kind}/problems/{entry.name}.{entry.problem}"

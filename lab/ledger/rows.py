@@ -1,4 +1,4 @@
-"""The rows of the ledger: a question, its recorded answer, and the least counted work that gives this answer."""
+"""The rows of the ledger: questions with recorded answers, and the least counted work that gives each answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 FILE = Path(__file__).with_name("rows.jsonl")
 WORK_PER_S = 50_000
-"""The units of work that `--deterministic` spends for each second of the time limit."""
+"""The units of work that `--deterministic` spends per second of the time limit."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: status, values (the most important first), bound of the first value, and who found and proved it."""
+    """An answer: status, values (most important first), bound of the first value, finder and prover, CPU seconds."""
 
     status: str
     values: list[float]
@@ -23,30 +23,30 @@ class Answer:
     cpu_s: float
 
     def is_worse_than(self, other: Answer) -> bool:
-        """Return True if the status, a value or the bound is worse, or if there are fewer plans."""
+        """Return True if the status, a value or the bound is worse than in another answer, or if it has fewer plans."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)
         return own > others or has_less_bound
 
     @property
     def rank(self) -> int:
-        """0 if the answer is proved, 1 if it is a plan, and 2 otherwise."""
+        """The quality of the status: 0 for proved, 1 for a plan, 2 otherwise."""
         return {"optimal": 0, "infeasible": 0, "fits": 0, "feasible": 1}.get(self.status, 2)
 
     def __str__(self) -> str:
-        """Return the answer in a few words."""
+        """Return a short text of the answer."""
         bound = "" if self.bound is None or not self.rank else f" above {self.bound:,}"
         return f"{self.status} {' '.join(f'{value:,}' for value in self.values)}{bound} by {', '.join(self.by) or '-'}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A question and its answer: a command of memplan, with `library:` or another word of `answers.py` before files.
+    """A question with its answer: a memplan command, in which words such as `library:` name files; see `answers.py`.
 
-    work: the least work that gives the answer, to within three tenths; a unit is about a microsecond of one core.
-    most_work: the work that the search is given at most.
-    gate: the tests ask this question.
-    falls: the searches without any one of which the answer is worse.
+    work: the least work that gives the answer, to within 30 percent; a unit is about a microsecond of one core.
+    most_work: the work limit of the search.
+    gate: True if the tests ask this question.
+    falls: the searches whose absence makes the answer worse.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Row:
 
 
 def read_rows() -> dict[str, Row]:
-    """Return the rows by their names."""
+    """Return the recorded rows by name."""
     rows = {}
     for line in FILE.read_text().splitlines():
         fields = json.loads(line)
@@ -69,7 +69,7 @@ def read_rows() -> dict[str, Row]:
 
 
 def write_rows(rows: Iterable[Row]) -> None:
-    """Write the rows, sorted by their names, a line each."""
+    """Write the rows, sorted by name, one per line."""
     ordered = sorted(rows, key=lambda row: row.name)
     fields = [vars(row) | {"answer": vars(row.answer) | {"cpu_s": round(row.answer.cpu_s, 2)}} for row in ordered]
     FILE.write_text("".join(json.dumps(each) + "\n" for each in fields))

@@ -1,4 +1,4 @@
-"""Functions run in a separate process, for workers of a cluster that run threads and therefore must not fork."""
+"""Run a function in a separate process, for cluster workers that run threads and therefore must not fork."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def run_in_process(work: Callable[[A], T], given: A) -> T:
-    """Return the result of work(given), run in a separate process; raises CalledProcessError if that fails."""
+    """Return work(given), computed in a new process; raise CalledProcessError if the process fails."""
     task = pickle.dumps((work, given))
     run = subprocess.run([sys.executable, "-m", __name__], input=task, stdout=subprocess.PIPE, check=True)
     answer: T = pickle.loads(run.stdout)
@@ -23,7 +23,7 @@ def run_in_process(work: Callable[[A], T], given: A) -> T:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the function prints must not mix with the pickled result
+    os.dup2(2, 1)  # keep text printed by the function out of the pickled result
     with answers:
         task, value = pickle.load(sys.stdin.buffer)
         pickle.dump(task(value), answers)

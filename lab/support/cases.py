@@ -1,4 +1,4 @@
-"""The runner of drawn cases for all programs that compare answers: it prints each fault, and counts cases."""
+"""Run random cases for all lab programs that compare results: print each fault, and count the cases."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from multiprocessing import get_context
 from typing import Any
 
 _BLOCK = 50
-"""The number of seeds that a worker process gets at once."""
+"""The number of seeds that a worker process receives at a time."""
 _REPORT_EVERY = 20
 Faults = Callable[..., Iterable[str]]
-"""The type of `faults(seed, tally, **options)`, which yields a line for each fault and counts cases in the tally."""
+"""The type of `faults(seed, tally, **options)`: it yields a line for each fault, and counts cases in the tally."""
 
 
 def run_cases(
     name: str, faults: Faults, arguments: Sequence[str] | None = None, *, count: int = 1000, **options: int
 ) -> int:
-    """Run `python -m lab.NAME [COUNT [SEED]] [--workers N]`, with a flag for each option; return 1 if it finds faults.
+    """Run `python -m lab.NAME [COUNT [SEED]] [--workers N]` with a flag per option; return 1 after faults, else 0.
 
-    `count` is the default number of cases, and each option's value is its default.
+    `count` is the default number of cases; `options` maps each option to its default value.
     """
     parser = ArgumentParser(prog=f"python -m lab.{name}")
     parser.add_argument("count", type=int, nargs="?", default=count, help="how many cases")
@@ -49,7 +49,7 @@ def run_cases(
 
 
 def exit_status(tally: Counter[str], n_faults: int) -> int:
-    """Print the tally and the number of faults; return 1 if there are any."""
+    """Print the tally and the number of faults; return 1 if there are faults, else 0."""
     for what, count in sorted(tally.items()):
         print(f"{count:>8,}  {what}")
     print(f"{n_faults:>8,}  faults")
@@ -57,7 +57,7 @@ def exit_status(tally: Counter[str], n_faults: int) -> int:
 
 
 def _run_block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:
-    """Return the counts and the faults of some seeds; each fault is printed as it is met."""
+    """Return the counts and faults of a block of seeds; print each fault immediately."""
     tally, found = Counter[str](), list[str]()
     for seed in seeds:
         for line in faults(seed, tally):

@@ -1,4 +1,4 @@
-"""Small drawn problems whose certificates are compared, and the claims that brute force allows."""
+"""Small random problems for comparing certificates with brute force, and the claims that it contradicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEVERAL = ("alignment", "conflicts", "cost", "holes", "reserved", "")
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to seven buffers; in some, the capacity is one byte below the best peak."""
+    """Return a random problem of two to seven buffers; sometimes its capacity is one byte below the best peak."""
     kind = seed % 100
     if kind < 90:
         feature = FEATURES[seed // 2 % len(FEATURES)]
@@ -36,7 +36,7 @@ def draw(seed: int) -> Problem:
 
 
 def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
-    """Return the problem of some buffers, with their aliases and rigid groups, and all constraints on them."""
+    """Return the problem restricted to some buffers, their aliases and rigid groups, with all their constraints."""
     kept = tied_buffers(problem, names)
     fields = problem.model_dump(exclude_defaults=True)
     fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]
@@ -52,7 +52,7 @@ def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Proble
 
 
 def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: Counter[str]) -> Iterator[str]:
-    """Yield the claims of a certificate that brute force contradicts, or the reason of an unexpected lack of one."""
+    """Yield the claims of a certificate that brute force contradicts, or why a certificate is unexpectedly missing."""
     tally[f"{plan.status}, {certificate.kind}{', in part' * (certificate.left_open is not None)}"] += 1
     if certificate.kind == "none":
         reason = certificate.reason or ""
@@ -61,6 +61,6 @@ def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: 
         return
     claim, best = certificate.text.splitlines()[2], best_goals(problem, plan.profile)
     if problem.objective != "fit" and not is_claim_of(claim, best):
-        yield f"certifies {claim}, brute force {best}"
+        yield f"certifies {claim}, but brute force finds {best}"
     if best is None and oracle.best_score(problem_of_buffers(problem, certificate.buffers)) is not None:
-        yield f"names {certificate.buffers}, which fit"
+        yield f"claims that {certificate.buffers} cannot fit, but they do"

@@ -1,4 +1,4 @@
-"""Drawn calls of all questions, with inputs of every kind and size, and any options that the schemas allow."""
+"""Random requests for all questions, with inputs of every kind and size and any options of the schemas."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from tests.support.operation_graphs import random_graph
 from tests.support.random_programs import random_program
 
 _PLANS = 0.3
-"""The share of calls that are plans, which the service handles separately."""
+"""The fraction of requests for plans, which the service handles separately from other questions."""
 _SMALL, _OF_KINDS = 12, 4
-"""The most elements of an input drawn with all features, and the most constraint kinds combined in one problem."""
+"""The size limit of random inputs with all features, and the number of constraint kinds combined in a problem."""
 _MOST_DRAWN = 5_000
-"""The most elements of graphs and symbolic problems; schedules have at most a tenth of that."""
+"""The maximum number of elements of graphs and symbolic problems; schedules have at most a tenth of it."""
 _OPTIONS = 0.2
-"""The probability that an option is given."""
+"""The probability with which each option is set."""
 _TRIES = 5
-"""The most draws of options until they fit each other and the inputs."""
+"""The maximum number of attempts to find options that are valid together and for the inputs."""
 _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "accept": ("fit", "0", "5%", "1024"),
     "budgets": ("1MiB", "64KiB", "500"),
@@ -49,7 +49,7 @@ _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "prefix": ("net_",),
     "section": (".sram", ".bss"),
 }
-"""Values of options whose schema is a text; options that name parts of an input are not drawn."""
+"""Values for options of type string; options missing here refer to parts of an input and stay unset."""
 _LONGEST = 1000
 
 
@@ -60,7 +60,7 @@ def draw_call(
     limits: tuple[float, float] = (0.05, 3.0),
     name: str | None = None,
 ) -> tuple[str, bytes, float, str]:
-    """Return the name of a question, its body, its limit in seconds, and a short description."""
+    """Return a random request: the question's name, the body, the time limit in seconds and a description."""
     count = round(math.exp(draw.uniform(math.log(fewest), math.log(most))))
     limit_s = round(math.exp(draw.uniform(*map(math.log, limits))), 3)
     name = name or ("plan" if draw.random() < _PLANS else draw.choice(sorted(QUESTIONS)))
@@ -77,14 +77,14 @@ def draw_call(
 
 
 def example(name: str) -> Data:
-    """Return a valid body of a question, as an object of its inputs."""
+    """Return a valid example body of a question, as an object that maps input names to values."""
     content: Data = json.loads(json.dumps(QUESTIONS[name].example))
     inputs = QUESTIONS[name].inputs
     return content if content.keys() & {each.name for each in inputs} else {inputs[0].name: content}
 
 
 def draw_options(draw: random.Random, name: str) -> Data:
-    """Return some options of a question with values that its schema allows; their combination may be refused."""
+    """Return random options of a question that each fit its schema; their combination may be refused."""
     properties = _schema(name)["properties"]
     found = {}
     for option, schema in properties.items():
@@ -96,7 +96,7 @@ def draw_options(draw: random.Random, name: str) -> Data:
 
 
 def _is_accepted(name: str, content: Data) -> bool:
-    """Return True if the validation of a request accepts the inputs together with the options."""
+    """Return True if request validation accepts the inputs together with the options."""
     try:
         asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
         if asked.question.check is not None and not asked.is_foreign:
@@ -112,7 +112,7 @@ def _schema(name: str) -> Data:
 
 
 def _draw_value(draw: random.Random, option: str, schema: Data) -> Any:
-    """Return a drawn value of a schema; None if this module cannot draw one."""
+    """Return a random value that fits a schema; None if this module cannot generate one for the option."""
     if "anyOf" in schema:
         return _draw_value(draw, option, draw.choice(schema["anyOf"]))
     if "const" in schema or "enum" in schema:
@@ -134,13 +134,13 @@ def _draw_value(draw: random.Random, option: str, schema: Data) -> Any:
 
 
 def _bounds(schema: Data) -> Data:
-    """Return the bounds of a number, by the names minimum and maximum, from a schema."""
+    """Return the bounds of a number schema under the names `minimum` and `maximum`."""
     names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
     return {names.get(name, name): value for name, value in schema.items()}
 
 
 def draw_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
-    """Return inputs of a question with about `count` elements, and a short description of them."""
+    """Return random inputs of a question with about `count` elements, and a short description of them."""
     first = QUESTIONS[name].inputs[0].name
     if draw.random() < 0.1:
         return example(name), "its example"
@@ -179,7 +179,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return a valid plan if a quick search finds one; in a fifth of the cases, `other`, which is wrong."""
+    """Return a plan found by a quick search, if any; else, and in a fifth of the cases, `other`, a wrong plan."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
@@ -195,7 +195,7 @@ def _draw_graph(draw: random.Random, count: int) -> Data:
 
 
 def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a network of convolutions, in which two operations may read one tensor."""
+    """Return a random network of convolutions, in which two operations may read the same tensor."""
     side, channels = draw.choice((8, 16, 32)), [draw.choice((1, 3, 8)) for _ in range(max(3, count // 3))]
     shapes, ops = [[1, side, side, channels[0]]], []
     for made in channels[1:]:

@@ -1,6 +1,7 @@
-"""Drawn HTTP requests: most are slightly wrong in target, query, headers and body together; some are floods.
+"""Random HTTP requests: most contain small errors in target, query, headers and body; some are floods.
 
-A flood is a body of at most 64 KB that costs a server far more than its sender: long lists, deep nesting, all pairs.
+A flood is a body of at most 64 KB whose processing costs far more than its sending: long lists, deep nesting or all
+pairs of buffers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from memplan.planner.systems import file_readers
 from memplan.questions import QUESTIONS
 
 Drawn = tuple[str, bytes]
-"""The method with the path, and the bytes of a request."""
+"""The method with the path (for reports), and the raw bytes of a request."""
 _NUMBERS = (0, 1, -1, 2, 7, 64, 2**31, 2**32 - 1, 2**53 + 1, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30)
 _ODD: Sequence[Callable[[random.Random], Any]] = (
     lambda draw: draw.choice(_NUMBERS),
@@ -89,30 +90,30 @@ _FLOODS: Mapping[str, Callable[[random.Random], tuple[str, Any]]] = {
 
 
 def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
-    """Return a drawn request; `job_ids` are ids of jobs that the server has."""
+    """Return a random request; `job_ids` are ids of jobs that exist on the server."""
     kind = draw.random()
     if kind < 0.15:
         path = draw.choice(_PATHS).format(draw.choice((*job_ids, *_IDS)))
         method = draw.choice(("GET",) * 12 + ("DELETE", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "BREW"))
-        return f"{method} {path[:40]}", _request_bytes(draw, method, path + _query(draw, 0.5), b"", "")
+        return f"{method} {path[:40]}", _request_bytes(draw, method, path + _random_query(draw, 0.5), b"", "")
     if kind < 0.25:
         name = draw.choice(sorted(_FLOODS))
         path, content = _FLOODS[name](draw)
         media = "application/x-ndjson" if path == "batch" else "application/json"
         body = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
         return f"flood: {name}", _request_bytes(draw, "POST", f"/v1/{path}", body, media)
-    path, content, media = _batch(draw) if kind < 0.3 else _valid_call(draw)
+    path, content, media = _batch_call(draw) if kind < 0.3 else _valid_call(draw)
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2, 4))):
         content = _change_json(draw, content)
     body = content if isinstance(content, bytes) else _json(draw, content)
     body = _damage_bytes(draw, body) if draw.random() < 0.1 else body
     media = draw.choice(_MEDIA) + draw.choice(_PARAMETERS) if draw.random() < 0.05 else media
     method = draw.choice(("POST",) * 60 + ("PUT", "GET"))
-    return f"POST {path}", _request_bytes(draw, method, path + _query(draw, 0.15), body, media)
+    return f"POST {path}", _request_bytes(draw, method, path + _random_query(draw, 0.15), body, media)
 
 
 def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
-    """Return a path, a valid body for it, and the media type of the body."""
+    """Return the path of a random endpoint, a valid body for it, and the media type of the body."""
     name = draw.choice((*("plan",) * 6, "verify", *QUESTIONS))
     if name == "plan":
         if draw.random() < 0.1:
@@ -145,20 +146,20 @@ def _problem(draw: random.Random) -> Any:
     return problem
 
 
-def _batch(draw: random.Random) -> tuple[str, Any, str]:
+def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
     lines = [_json(draw, {"id": k, "problem": _problem(draw)}) for k in range(draw.randrange(4))]
     if draw.random() < 0.3:
         return "/v1/batch", b'{"submissions":[' + b",".join(lines) + b"]}", "application/json"
     return "/v1/batch", b"\n".join(lines), "application/x-ndjson"
 
 
-def _query(draw: random.Random, chance: float) -> str:
+def _random_query(draw: random.Random, chance: float) -> str:
     pairs = [f"{draw.choice(_NAMES)}={draw.choice(_VALUES)}" for _ in range(draw.choice((0, 1, 2, 3)))]
     return "?" + "&".join(pairs) if draw.random() < chance else ""
 
 
 def _change_json(draw: random.Random, content: Any) -> Any:
-    """Return JSON with one value changed, removed, repeated, or copied to another place."""
+    """Return JSON in which one value is replaced, removed, repeated or overwritten by another value."""
     places = [(content, key) for key in _keys(content)]
     for parent, key in places:
         if len(places) < 3000:
@@ -208,7 +209,7 @@ def _damage_bytes(draw: random.Random, body: bytes) -> bytes:
 
 
 def _request_bytes(draw: random.Random, method: str, target: str, body: bytes, media: str) -> bytes:
-    """Return the bytes of a request, some of whose headers are odd, and whose body may come in chunks."""
+    """Return the bytes of an HTTP request, sometimes with invalid headers or with its body in chunks."""
     said = {"Host": "localhost", "Connection": "close"}
     if body and draw.random() < 0.1:
         said["Transfer-Encoding"] = "chunked"

@@ -1,4 +1,4 @@
-"""Problems of any size with two features, and the faults of the plans that solvers make for them."""
+"""Generate problems of any size that combine two features, and check the solvers' plans of them for faults."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FEATURES = (
 )
 PAIRS = tuple(frozenset(pair) for pair in combinations(FEATURES, 2))
 THRESHOLDS = (60, 400, 512, 2000, 4000, 5000)
-"""The largest numbers of buffers before the solvers change their method.
+"""Numbers of buffers above which the solvers change their methods.
 
-Lemmas are tried up to 60, HiGHS up to 400, one call for all quick orders up to 512; pools are filled in order by other
-planners up to 2,000; above 4,000 cores are searched, and above 5,000 there is no CP-SAT.
+Lemmas are tried up to 60 buffers, HiGHS up to 400, and all quick orders in one call up to 512. From 2,001 on, other
+planners fill the pools in order. Cores are searched above 4,000, and CP-SAT runs only up to 5,000.
 """
 SMALL = 5
-"""The most buffers of problems that brute force solves."""
+"""The maximum number of buffers in problems that brute force solves."""
 _PROFILES: tuple[Profile, ...] = ("speed", "balanced", "size")
 _CHANCE = 0.25
 _PIN_STEP, _BANK, _PAGE = 64, 32, 16
@@ -37,7 +37,7 @@ _PIN_STEP, _BANK, _PAGE = 64, 32, 16
 
 @dataclass(frozen=True)
 class Case:
-    """Two features combined in a problem of `n` buffers; in every third small one the last pool has a size, too."""
+    """A problem of `n` buffers that combines two features; in every third small case, all pools are limited."""
 
     features: frozenset[str]
     n: int
@@ -48,13 +48,13 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """The requested profile; if there is none, the profile that brute force minimises."""
+        """The requested profile; without the feature `profile`, the profile whose objective brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"
 
     def problem(self) -> Problem:
-        """Return the drawn problem; a large one always has a plan, as its last pool has no size."""
+        """Return the random problem; a large one always has a plan because its last pool is unlimited."""
         rng = np.random.default_rng([self.n, self.seed, *sorted(map(FEATURES.index, self.features))])
         unit = (1, 64)[self.seed % 2]
         rows = [_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
@@ -98,7 +98,7 @@ class Case:
 
 
 def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
-    """Draw a buffer by itself; pins are far apart, and pages are larger than sizes and multiples of alignments."""
+    """Return a random buffer without pairwise ties; pins are far apart, and pages exceed all sizes and alignments."""
     start = int(rng.integers(0, 2 + n // 3))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
     row["end"] = start + int(rng.integers(1, 5))
@@ -120,7 +120,7 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 class _Pairs:
-    """The buffers of a problem, some of them tied together, from which pairs of untied buffers are drawn."""
+    """Ties random buffers of a problem together, and draws random pairs of buffers that are not tied."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
         self._rows, self._rng, self._step = rows, rng, step
@@ -128,7 +128,7 @@ class _Pairs:
         self._taken: set[tuple[int, int]] = set()
 
     def add_aliases(self) -> None:
-        """Make some buffers aliases of earlier ones that have bytes and are no aliases themselves."""
+        """Make some buffers aliases of earlier non-empty buffers that are not aliases themselves."""
         for i, row in enumerate(self._rows[1:], 1):
             to = self._rows[int(self._rng.integers(0, i))]
             if self._rng.random() < _CHANCE and "alias_of" not in to and to["size"] and "offset" not in row:
@@ -140,7 +140,7 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Tie some buffers above earlier ones by `relative`; of other constraints, both keep only pins."""
+        """Tie some buffers at fixed distances above others by `relative`; both lose constraints other than pins."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):
@@ -161,7 +161,7 @@ class _Pairs:
                     self._group[k] = into
 
     def draw(self) -> list[list[int]]:
-        """Return drawn pairs of untied buffers with bytes that are no aliases, each pair at most once."""
+        """Return random pairs of untied, non-empty, non-alias buffers; no pair is returned twice over all calls."""
         whole = np.array([i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]], dtype=int)
         found = []
         for _ in range(len(whole) // 2):
@@ -173,7 +173,7 @@ class _Pairs:
 
 
 def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_quick: bool = True) -> list[str]:
-    """Return the faults of the plans of a case by those of the solvers that support it."""
+    """Return the faults in the plans of a case, made by each of the given solvers that supports its features."""
     problem = case.problem()
     needed = compile_problem(problem).features
     plans = {}
@@ -197,14 +197,14 @@ def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_qu
 
 
 def _false_statuses(case: Case, problem: Problem, plans: dict[str, Plan]) -> Iterator[str]:
-    """Yield the claims of plans that another plan contradicts, or brute force if the problem is small."""
+    """Yield the claims in plans that other plans contradict, or, for small problems, brute force."""
     is_small = case.n <= SMALL
     least = oracle.best_score(problem) if is_small else ()
     for name, plan in plans.items():
         if plan.status == "infeasible" and least is not None:
-            yield f"{name}: infeasible, which it is not"
+            yield f"{name}: claims infeasible, but brute force finds a plan"
         if plan.status in ("optimal", "feasible") and least is None:
-            yield f"{name}: a plan where nothing fits"
+            yield f"{name}: claims a plan, but brute force finds none"
         if not is_small and plan.status not in ("optimal", "feasible"):
             yield f"{name}: {plan.status}"
         if is_small and plan.status == "optimal" and least and "profile" not in case.features:
@@ -212,9 +212,9 @@ def _false_statuses(case: Case, problem: Problem, plans: dict[str, Plan]) -> Ite
             found = ends if plan.cost is None else (round(plan.cost, 6),)
             known = least[-len(ends) :] if plan.cost is None else (round(least[0], 6),)
             if name == "auto" and found != known:
-                yield f"{name}: optimal at {found}, the least is {known}"
+                yield f"{name}: claims {found} as optimal, but brute force finds {known}"
     peaks = [plan.peak for plan in plans.values() if plan.peak is not None]
     if len(problem.pools) == 1 and problem.objective == "peak" and peaks:
         bounds = [plan.lower_bound for plan in plans.values() if plan.lower_bound is not None]
         if max(bounds, default=0) > min(peaks):
-            yield f"bounds {bounds} above peaks {peaks}"
+            yield f"lower bounds {bounds} exceed peaks {peaks}"

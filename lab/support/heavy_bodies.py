@@ -1,4 +1,4 @@
-"""Request bodies of all questions that are expensive for a server: many rows, many pairs, long lists of options."""
+"""Request bodies for all questions that load a server heavily: many rows, many pairs or long lists of options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = list[Data]
 
 
 def problem(count: int, seed: int = 0) -> Data:
-    """Return a problem of `count` buffers in one pool, few of which are alive at once."""
+    """Return a random problem of `count` buffers in one pool, with few buffers alive at the same time."""
     draw = random.Random(f"{seed} {count}")
     starts = [draw.randrange(count) for _ in range(count)]
     rows = [{"id": k, "size": draw.randrange(1, 1 << 20), "start": at, "end": at + 5} for k, at in enumerate(starts)]
@@ -21,26 +21,26 @@ def problem(count: int, seed: int = 0) -> Data:
 
 
 def bank(count: int, seed: int = 0) -> Data:
-    """Return a problem with one `bank` entry of `count` buffers, which means all pairs of them."""
+    """Return a problem with one `bank` entry of `count` buffers, which constrains every pair of them."""
     content = problem(count, seed)
     content["pools"][0] |= {"size": 1 << 24, "bank_size": 4096}
     return content | {"bank": [{"buffers": list(range(count))}]}
 
 
 def placements(count: int) -> Data:
-    """Return a wrong plan of a problem of `count` buffers."""
+    """Return an invalid plan for a problem of `count` buffers: one placement every 64 bytes."""
     return {"placements": [{"id": k, "pool": "sram", "offset": 64 * k} for k in range(count)]}
 
 
 def graph(count: int, seed: int = 0) -> Data:
-    """Return a graph of `count` operations, each of which reads tensors made shortly before it."""
+    """Return a random graph of `count` operations; each reads tensors produced at most 39 operations earlier."""
     draw = random.Random(f"{seed} {count}")
     ops = [{"in": sorted({max(0, k - draw.randrange(1, 40)) for _ in range(2)}), "out": [k]} for k in range(1, count)]
     return {"size": [draw.randrange(1, 1 << 20) for _ in range(count)], "ops": [{"out": [0]}, *ops]}
 
 
 def statements(count: int) -> Data:
-    """Return a program of `count` statements, each with its own buffer."""
+    """Return a program of `count` copy statements, each of which writes another buffer."""
     body = [{"op": "copy", "inputs": [f"b{k}"], "outputs": [f"b{k + 1}"]} for k in range(count)]
     buffers = [{"id": f"b{k}", "size": 64 + k % 99} for k in range(count + 1)]
     main = {"params": ["b0"], "results": [f"b{count}"], "buffers": buffers, "body": body}
@@ -48,13 +48,13 @@ def statements(count: int) -> Data:
 
 
 def file_body(count: int) -> Data:
-    """Return the body with a file that is a table of `count` rows with offsets."""
+    """Return a request body whose file is a CSV table of `count` buffers with offsets."""
     rows = "".join(f"{k},{k % 999},{k % 999 + 3},{k % 4096 + 1},{k * 64}\n" for k in range(count))
     return {"file": b64encode(("id,lower,upper,size,offset\n" + rows).encode()).decode(), "options": {"name": "a.csv"}}
 
 
 def problem_body(name: str, content: Data) -> Data:
-    """Return the request body of a question about a problem."""
+    """Return the request body of question `name` about the problem `content`."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
         "verify": {"plan": placements(count)},
@@ -76,7 +76,7 @@ _SIZES: Mapping[str, Callable[[str], Data]] = {
 
 
 def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Return, for each call and kind of input, a function that makes its body; `rows` scales long bodies."""
+    """Return a function that builds the body for each (question, kind of input); `rows` scales the long bodies."""
 
     def row_count(count: int) -> int:
         return max(10, int(count * rows))
@@ -118,5 +118,5 @@ def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]
 
 
 def body_bytes(content: Data, limit_s: float) -> bytes:
-    """Return a body with its time limit."""
+    """Return the JSON bytes of a body with the given time limit among its options."""
     return json.dumps(content | {"options": content.get("options", {}) | {"time_limit_s": limit_s}}).encode()

@@ -1,7 +1,7 @@
-"""Programs run by brute force, event by event on every way through them; it shares no code with the analysis.
+"""Enumerate all executions of a program as sequences of events, independently of memplan's liveness analysis.
 
-A program is the JSON of operations, of a few statements. A loop runs at most `rounds` times, and at least once if its
-number of trips is known.
+A program is the JSON object of the question `liveness`, with few statements. A loop runs at most `rounds` times, and at
+least once if its number of trips is known.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """The program has too many ways through it to run all of them."""
+    """Raised if a program has more possible executions than the interpreter may enumerate."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event at a place of the program, such as a use of a buffer, a step, an iteration, or the end of a loop."""
+    """An event of an execution, such as the use of a buffer, a step, an iteration, or the end of a loop."""
 
     kind: str
     path: str
@@ -30,7 +30,7 @@ Way = tuple[Event, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A running call: the buffers by the names of its function, and the names that the function frees."""
+    """A call in progress: `names` maps the function's buffer names to buffers; it frees the buffers in `freed`."""
 
     path: str
     names: dict[str, str]
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass
 class Interpreter:
-    """The ways through a program. Buffers are named by the path of their call; `inside` maps aliases to buffers."""
+    """Enumerates a program's executions; buffers are named by the path of their call, `inside` maps aliases to them."""
 
     program: dict[str, Any]
     rounds: int = 2
@@ -57,7 +57,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return all ways, each from step -1, which writes the inputs, to the step that reads the outputs."""
+        """Return all executions, each from step -1, which writes the inputs, to the step that reads the outputs."""
         main = self.program["functions"]["main"]
         call = self._call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -69,7 +69,7 @@ class Interpreter:
         return [(*first, *way, *last) for way in body]
 
     def root(self, buffer: str) -> str:
-        """Return the buffer that contains an alias, or the buffer itself."""
+        """Return the buffer that contains the given alias, or the buffer itself if it is not an alias."""
         return self.inside.get(buffer, (buffer, 0))[0]
 
     def _call(self, function: str, path: str, bound: dict[str, str]) -> Call:
@@ -200,7 +200,7 @@ class Interpreter:
 
 def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
-    found = [("read", name) for name in inputs]  # all inputs are read before any output is written
+    found = [("read", name) for name in inputs]  # a statement reads all inputs before it writes an output
     found += [("update" if name in inputs else "write", name) for name in outputs]
     return found + [("scratch", name) for name in statement.get("temporaries", ())]
 

@@ -1,4 +1,4 @@
-"""Certificate checkers as long-running processes, so that a hundred thousand certificates take minutes."""
+"""Run certificate checkers as long-running processes, so that checking 100,000 certificates takes minutes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Answer = tuple[int, str]
 
 
 class KeptProgram:
-    """A checker in a process that checks one pair of files after another."""
+    """A checker in a long-running process, which checks one pair of problem and certificate after another."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-        """Return the exit status of the checker and its output, for texts in place of files."""
+        """Check a certificate, given as bytes instead of a file; return the checker's exit status and output."""
         words = [*flags, "problem", "certificate", *sizes]
         head = f"{len(words)} {len(problem)} {len(certificate)}"
         asked = "\n".join([head, *words, ""]).encode() + problem + certificate
         if self._process.stdin is None or self._process.stdout is None:
-            raise OSError("no pipes")
+            raise OSError("the checker's process must have pipes for standard input and output")
         self._process.stdin.write(asked)
         self._process.stdin.flush()
         said = b""
@@ -49,7 +49,7 @@ class KeptProgram:
 
 
 def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-    """Return the exit status of the checker in Python and its output, for texts in place of files."""
+    """Check a certificate, given as bytes, with the checker in Python; return its exit status and output."""
     CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
     return status, said.strip()
@@ -64,14 +64,14 @@ class _Text:
 
 
 def proved_checker(folder: Path) -> KeptProgram:
-    """Return the checker proved in Coq, changed only to read texts instead of files."""
+    """Build the checker proved in Coq, modified only to read from memory instead of files, and start it."""
     source = (VERIFIED / "check.ml").read_text()
     source, count = re.subn(
         r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source
     )
     start = "let () = exit (try match List.tl (Array.to_list Sys.argv) with"
     if count != 1 or start not in source:
-        raise ValueError("check.ml reads its files, or ends, in another way")
+        raise ValueError("check.ml must define `read` once and contain the known call of `exit`")
     for file in (*VERIFIED.glob("*.ml"), VERIFIED / "Makefile"):
         shutil.copy(file, folder)
     (folder / "check.ml").write_text(source.replace(start, "let answer words = (try match words with") + _LOOP)

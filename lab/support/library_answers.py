@@ -1,6 +1,7 @@
-"""The answers of the command to problems of each kind of the library: plan, certificate and bound.
+"""Run the memplan command on problems of each kind of the library; return the plan, certificate and bound.
 
-As a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]; exit status 1 if nothing fits.
+This module is also a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]. Its exit status
+is 1 if the problem has no solution.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """The texts of a plan and a certificate, if there are any, with the command and its exit status.
+    """The command that ran, its exit status, and the texts of its plan and certificate if it wrote them.
 
     `value` is the plan's value, for kinds without a checker; `bound` is the claimed lower bound.
     """
@@ -34,7 +35,7 @@ class Answer:
 
 
 Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | None]]
-"""A function of an answer in JSON and the limit that returns the text of the plan, its value, and the claimed bound."""
+"""A function of a JSON response and a limit; it returns the plan's text, its value and the claimed bound."""
 
 
 def _plan_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
@@ -91,7 +92,7 @@ CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, certifies: bool = True) -> Answer:
-    """Run the command for a problem of a kind; return its answer."""
+    """Run the memplan command on a problem file of a library kind within a time limit; return the result."""
     words, extract = WAYS[kind]
     words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"
@@ -114,7 +115,7 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, cer
 
 
 def _run(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> int:
-    """Write the plan of a problem, if there is one, to a file; return the exit status."""
+    """Solve a problem and write its plan, if there is one, to the file `out`; return the command's exit status."""
     found = answer(kind, Path(problem), int(limit) if limit else None, float(seconds), certifies=False)
     if found.plan is not None:
         Path(out).write_text(found.plan)

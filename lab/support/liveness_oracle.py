@@ -1,4 +1,4 @@
-"""Lifetimes and overwritten buffers by brute force, from all ways through a program."""
+"""Compute lifetimes and overwritten buffers by brute force, from all executions of a program."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BORDERS = ("step", "loop", "iteration", "loop-end")
 
 
 class ScopeError(Exception):
-    """A buffer is used outside of its scope, or a scope begins or ends twice."""
+    """Raised if a program uses a buffer outside its scope, or if a scope begins or ends twice."""
 
 
 def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
-    """Return True if a buffer or one of its aliases is used on some way."""
+    """Return True if some execution uses a buffer or one of its aliases."""
     return any(event.kind in USES and program.root(event.buffer) == root for way in ways for event in way)
 
 
 def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, passed: bool = False) -> set[int]:
-    """Return the steps before which and after which a buffer is used, each on some way, in the same life.
+    """Return the steps in which a buffer is alive: between two uses of the same value, in some execution each.
 
-    Each iteration of a loop is a separate life, if no iteration reads before it writes, and no way uses the buffer in
-    the same life outside of the loop.
+    Each iteration of a loop is a separate life unless an iteration reads the buffer before writing it, or an execution
+    uses the buffer in the same life outside the loop.
     """
     mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
     exposed = {loop for way in mine for loop in _exposed_loops(way)}
@@ -42,7 +42,7 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
 
 
 def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
-    """Yield the events of a way that are about a buffer or its aliases, and those that begin steps and loops."""
+    """Yield the events of an execution that concern a buffer or its aliases, or that delimit steps and loops."""
     for event in way:
         if event.kind in BORDERS:
             yield event
@@ -53,7 +53,7 @@ def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -
 
 
 def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
-    """Yield each loop in which an iteration reads the buffer before it writes it."""
+    """Yield the path of each loop in which an iteration reads the buffer before writing it."""
     undecided: dict[str, bool] = {}
     for event in way:
         if event.kind == "iteration":
@@ -67,7 +67,7 @@ def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
 
 
 def _lives(way: Sequence[Event], split: set[str]) -> Iterator[int]:
-    """Yield the number of the life of each event; each iteration of the loops in `split` is a separate life."""
+    """Yield for each event the number of its life; each iteration of a loop in `split` is a separate life."""
     stack, count = [0], 0
     for event in way:
         if event.kind == "loop":
@@ -103,7 +103,7 @@ def _steps_after_a_use(lives: Iterable[tuple[Event, int]]) -> set[int]:
 
 
 def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[int]:
-    """Return the steps in which a buffer is in scope on some way; raises ScopeError."""
+    """Return the steps in which a buffer is in scope in some execution; raises ScopeError for invalid scopes."""
     mine = [list(_buffer_events(program, way, root, passed=False)) for way in ways]
     if not any(event.kind in ("alloc", "free") for way in mine for event in way):
         return _whole_span(program, root)
@@ -127,7 +127,7 @@ def _whole_span(program: Interpreter, root: str) -> set[int]:
 
 
 def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_scope: bool) -> set[int]:
-    """Return the steps in which a buffer is alive if each call and each operation counts as one step."""
+    """Return the steps in which a buffer is alive if each call and each outermost operation counts as one step."""
     scope = alive_by_scope(program, ways, root)
     operations = program.operations_of.get(root, {None})
     whole: set[int] | None = None
@@ -143,7 +143,7 @@ def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_
 
 
 def clobbered_buffers(program: Interpreter, ways: Iterable[Way], places: Mapping[str, int]) -> set[tuple[str, str]]:
-    """Return (buffer, statement that finds it overwritten), by simulating a memory with buffers at `places`."""
+    """Return (buffer, statement that reads overwritten bytes), found by simulating memory with buffers at `places`."""
     found = set()
     for way in ways:
         memory: dict[int, int] = {}
@@ -167,7 +167,7 @@ def clobbered_buffers(program: Interpreter, ways: Iterable[Way], places: Mapping
                 found.add((event.buffer, event.path))
             if event.kind in (*WRITES, "update"):
                 for cell in cells:
-                    # If one statement writes two overlapping buffers, their common bytes are undefined in both.
+                    # Mark bytes as undefined for both buffers if one statement writes two buffers that overlap there.
                     together.setdefault(at[cell], set()).add(root)
                     is_alone = len(together[at[cell]]) == 1
                     memory[at[cell]], expected[cell] = pattern if is_alone else -1, pattern

@@ -1,4 +1,4 @@
-"""Families of small drawn problems, whose constraints often raise the optimum above the bound; see `lab.families`."""
+"""Generate small random problems whose constraints often raise the optimum above the bound; see `lab.families`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from memplan.planner.model.problem import Problem
 
 _FAST = 0.5
-"""The size of a fast memory, as a fraction of the live peak."""
+"""The size of the fast memory, as a fraction of the live peak."""
 
 
 def loose_problem(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
-    """Draw sizes below sixty bytes, and lifetimes of some four steps."""
+    """Return a problem with random sizes of 3 to `high` - 1 bytes and lifetimes of about `life` steps."""
     return Problem.model_validate({"buffers": _buffer_rows(np.random.default_rng(seed), n, life, high)})
 
 
 def aligned_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Draw alignments from 1 to 16, of which sizes are no multiples, and lifetimes of some five steps."""
+    """Return a problem with random alignments from 1 to 16 bytes, and sizes that need not be multiples of them."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     for row, alignment in zip(rows, rng.choice([1, 1, 2, 4, 8, 16], n).tolist(), strict=True):
@@ -27,7 +27,7 @@ def aligned_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -
 
 
 def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int = 30) -> Problem:
-    """Draw conflicts without lifetimes: any two buffers are in conflict with probability `density`."""
+    """Return a problem without lifetimes in which any two buffers conflict with probability `density`."""
     rng = np.random.default_rng(seed)
     rows = [{"id": i, "size": int(size)} for i, size in enumerate(rng.integers(3, high, n))]
     pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < density]
@@ -35,7 +35,7 @@ def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int 
 
 
 def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Draw two memories, of which the fast one has room for half of the live peak, with costs of 1 and 6 an access."""
+    """Return a problem of two memories: the fast one holds half the live peak; costs per byte are 1 and 6."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     for row, accesses in zip(rows, rng.integers(1, 9, n).tolist(), strict=True):
@@ -46,7 +46,7 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
 
 
 def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
-    """Draw banks of 16 bytes, and half of the pairs that are alive together, which must not touch a common bank."""
+    """Return a problem with 16-byte banks; half of the pairs of overlapping lifetimes must not share a bank."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     meeting = [

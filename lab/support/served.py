@@ -1,4 +1,4 @@
-"""A server started by `memplan serve`, and the resources that its processes use."""
+"""Start a server with `memplan serve`, send requests to it, and measure the resources of its processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 180.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that is ready for requests; `log` is the file with its output."""
+    """A server that is ready for requests; its output is in the file `log`."""
 
     host: str
     port: int
@@ -33,15 +33,15 @@ class ServerProcess:
     log: Path
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds of all its processes, with those of ended children."""
+        """Return the total CPU seconds of the server's processes, including those of finished children."""
         return sum(self._process_values(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def descriptors(self) -> int:
-        """Return the number of open file descriptors of all its processes."""
+        """Return the number of open file descriptors of all processes of the server."""
         return sum(self._process_values(lambda one: int(one.num_fds())))
 
     def _process_values(self, of: Callable[[psutil.Process], T]) -> list[T]:
-        """Return a value of each process that still runs."""
+        """Return the value of a function for each process of the server that is still running."""
         found = []
         for one in (self.process, *self.process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -50,7 +50,7 @@ class ServerProcess:
 
 
 async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
-    """Return all bytes of the answer to a request on a new connection; raises OSError."""
+    """Send a request on a new connection; return all bytes of the HTTP response. Raises OSError."""
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
     head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
     reader, writer = await asyncio.open_connection(own.host, own.port)
@@ -63,7 +63,7 @@ async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None =
 
 @contextmanager
 def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
-    """Run a server with its data in `folder` while the block runs; settings are named without their prefix MEMPLAN_."""
+    """Run a server during the block, with its data in `folder`; settings omit their prefix MEMPLAN_."""
     port, log = free_port(), folder / "log"
     told = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {
         f"MEMPLAN_{name.upper()}": v for name, v in settings.items()
@@ -90,4 +90,4 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) ->
         except OSError:
             pass
         time.sleep(0.1)
-    raise RuntimeError(f"the server is not ready: {log.read_text()[-2000:]}")
+    raise RuntimeError(f"the server must become ready, got the log {log.read_text()[-2000:]}")

@@ -1,4 +1,4 @@
-"""Networks and training steps of torch with free dimensions, as `torch.export` writes them."""
+"""Problems of torch networks and training steps with symbolic dimensions, exported by `torch.export`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"
 ASKED = (*(f"{name} step" for name in STEPS.split()), *NETWORKS.split())
-"""Names of the graphs: training steps of some models, and forward passes of those whose dimensions torch keeps free."""
+"""Graph names: training steps of some models, and forward passes whose dimensions torch keeps symbolic."""
 MOST = 1024
-"""The largest value of a free dimension."""
+"""The maximum value of a symbolic dimension."""
 
 
 def symbolic_model(name: str) -> SymbolicProblem:
-    """Return the problem of a network or a training step with free batch, and free length or image size."""
+    """Return the problem of a network or training step; the batch size and the length or image size are symbols."""
     inner, inputs = MODELS[name.removesuffix(" step")]()
     is_step = name.endswith(" step")
 
@@ -43,5 +43,5 @@ def symbolic_model(name: str) -> SymbolicProblem:
 
 
 def _channel_dimension(given: Any) -> tuple[int, ...]:
-    """Return the axis of the channels: the second of images, the last of other tensors; none for integers."""
+    """Return the channel axis of a tensor: the second of images, else the last; empty for integer tensors."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -1,1 +1,1 @@
-"""The zoo: the memory that common planners need for published network architectures, compared with proved minima."""
+"""The zoo compares the memory that common planners need for published network architectures with proved minima."""

@@ -1,10 +1,10 @@
-"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
+"""Run the zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
 
-`run` tries all models without a row in the table, each in a separate process, and adds their rows, with `--on ADDRESS`
-on the machines of a cluster, which need this checkout; a model that fails, dies or exceeds its processor seconds has a
-row with the reason. `again` makes N random rows anew, and compares; `write` writes the files of a model's certificates
-for the checkers; `page` writes the page of the table, and the tables of `docs/benchmarks.md`. All but `page` need
-torch, timm, torchvision and transformers.
+`run` measures all models without a row in the table, each in a separate process, and adds their rows. With `--on
+ADDRESS`, the machines of a cluster measure them; each needs this checkout. If a model fails, crashes or exceeds its CPU
+seconds, its row states the reason. `again` measures N random rows again and compares the results. `write` writes a
+model's certificates and the other files that the checkers read. `page` writes the HTML page of the table, and the
+tables of `docs/benchmarks.md`. All commands except `page` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from lab.zoo.trying import missing_packages, tried_in_turn, try_model
 from memplan.extensions.bench.clusters import executor_on
 
 _TIMED = ("cpu_s",)
-"""The columns in which a row that is measured again may differ."""
+"""The columns that may differ when a row is measured again."""
 
 
 def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
-    """Yield the rows of models in modes as they are measured: one after another here, or on a cluster."""
+    """Yield a row for each (model, mode) when it is measured: one after another here, or in parallel on a cluster."""
     if on is not None:
         with executor_on(on) as cluster:
             cluster.check(missing_packages)
@@ -85,7 +85,7 @@ def _repeat_rows(path: Path, count: int, seed: int, limit_s: int) -> int:
     return 1 if faults else 0
 
 
-def _write(name: str, folder: Path, limit_s: int) -> int:
+def _write_certificates(name: str, folder: Path, limit_s: int) -> int:
     from lab.zoo.measuring import MODES
     from lab.zoo.models import models
 
@@ -99,7 +99,7 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the requested command; return 1 if `again` finds a row that differs."""
+    """Run the requested command and return its exit status; `again` returns 1 if a row differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, default=table.TABLE)
     parser.add_argument("--seconds", type=int, default=90, help="of the processor, for a model in a mode")
@@ -122,7 +122,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.verb == "again":
         return _repeat_rows(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
-        return _write(given.model, given.folder, given.seconds)
+        return _write_certificates(given.model, given.folder, given.seconds)
     from lab.zoo.page import publish
 
     publish(given.table)

@@ -1,4 +1,4 @@
-"""A row of the zoo: a model's step, traced without weights, is planned, ordered and certified; and other planners."""
+"""Measure a row of the zoo: trace a model's step without weights, then plan, order and certify it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 
 MODES: Mapping[str, tuple[int, bool]] = {"inference": (1, False), "training": (8, True)}
-"""For each mode the batch size, and True if the step trains, with the optimizer Adam."""
+"""For each mode, the batch size, and True if the step trains the model (with the optimizer Adam)."""
 ALIGNMENTS = ("", "_64")
 """The suffixes of columns for each planner's default alignment, and for buffers aligned to 64 bytes."""
 _PLAN_S, _ORDER_S, _OTHER_S = 5.0, 10.0, 5.0
@@ -47,18 +47,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkers:
-    """Programs without code of memplan that check plans, their certificates, and certificates of orders."""
+    """Runs independent checkers, without memplan's code, on plans, their certificates and certificates of orders."""
 
     folder: Path
     checkers: Path
 
     def accept(self, program: str, files: Sequence[Path]) -> bool:
-        """Return True if a program accepts the claims of some files."""
+        """Return True if a checker program accepts the given files."""
         words = [sys.executable, str(self.checkers / program), *map(str, files)]
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
     def plan(self, name: str, problem: Problem, plan: Plan, certificate: str) -> bool:
-        """Return True if a plan is valid, and its certificate proves that no plan has a lower peak."""
+        """Return True if a plan is valid and its certificate proves that no plan has a lower peak."""
         files = [self.folder / f"{name}{end}" for end in (".csv", ".plan.csv", ".proof")]
         texts = write_problem(problem), write_plan(plan, problem), certificate.encode()
         for path, text in zip(files, texts, strict=True):
@@ -68,7 +68,7 @@ class Checkers:
         return is_valid and is_proved
 
     def order(self, name: str, graph: OperationGraph, certificate: str) -> bool:
-        """Return True if the certificate of an order proves its claim about the graph."""
+        """Return True if a certificate proves its claim about the operation orders of a graph."""
         files = [self.folder / f"{name}.graph.json", self.folder / f"{name}.order.proof"]
         files[0].write_text(graph.model_dump_json(by_alias=True, exclude_defaults=True))
         files[1].write_text(certificate)
@@ -76,27 +76,27 @@ class Checkers:
 
 
 def measure(model: Model, mode: str, checkers: Checkers) -> Row:
-    """Return the row of a model in a mode; after an error, the column `reason` has the cause."""
+    """Return the row of a model in a mode; if an error occurs, the column `reason` states it."""
     began = time.process_time()
     row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
     try:
         row |= _columns(graph_of_step(model, mode), f"{model.source}-{model.name}-{mode}".replace("/", "-"), checkers)
     except MemplanError as error:
-        row["reason"] = _cause(str(error))
-    except Exception as error:  # noqa: BLE001  builders of other projects may raise any error
-        row["reason"] = _cause(f"builder: {type(error).__name__}: {error}")
+        row["reason"] = _short_reason(str(error))
+    except Exception as error:  # noqa: BLE001  model builders of other projects may raise any error
+        row["reason"] = _short_reason(f"builder: {type(error).__name__}: {error}")
     return row | {"cpu_s": round(time.process_time() - began, 1)}
 
 
-def _cause(text: str) -> str:
+def _short_reason(text: str) -> str:
     return " ".join(text.split())[:120]
 
 
 def graph_of_step(model: Model, mode: str) -> OperationGraph:
-    """Return the operations of a step in the order in which they run, from its model on tensors without data.
+    """Return the operations of a model's step in execution order, recorded with tensors that have no data.
 
-    Parameters, buffers and the optimizer's state count separately. Other tensors, also gradients, are alive from their
-    operation to the last reader, and the model's results to the end.
+    Parameters, buffers and the optimizer's state are counted separately. Other tensors, including gradients, are alive
+    from their operation to their last reader; the results of the model are alive to the end.
     """
     batch, trains = MODES[mode]
     with torch.device("meta"):
@@ -107,7 +107,7 @@ def graph_of_step(model: Model, mode: str) -> OperationGraph:
 
 
 def _last_step_graph(recording: Recording) -> OperationGraph:
-    """Return the graph of a recording's last step, in which a tensor is alive until its last reader."""
+    """Return the graph of the last step of a recording; each tensor is alive until its last reader."""
     graph = graph_of(recording)
     used = (t for row in recording.operations[recording.last_step :] for t in (*row.reads, *row.makes, *row.changes))
     alive = (t for t, tensor in enumerate(recording.tensors) if tensor.end is None)
@@ -119,7 +119,7 @@ def _last_step_graph(recording: Recording) -> OperationGraph:
 
 
 def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
-    """Return the columns of a graph: its plans in the given order, its best order, and the peaks of other planners."""
+    """Return a graph's columns: plans of its given order, its best order found, and the peaks of other planners."""
     row: Row = {"operations": len(graph.ops), "parameters": sum(graph.size[t] for t in graph.resident)}
     for end in ALIGNMENTS:
         problem = problem_of_order(graph, range(len(graph.ops)), alignment=64 if end else 1)
@@ -140,6 +140,6 @@ def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
 
 
 def _planner_bytes(problem: Problem) -> Iterator[tuple[str, int | None]]:
-    """Yield the peak of each other planner; None if its plan is invalid or too late."""
+    """Yield each reference planner and its peak in bytes (None if its plan is invalid or exceeds the time limit)."""
     for planner in PLANNERS:
         yield planner, solve(problem, solver=f"reference:{planner}", time_limit_s=_OTHER_S).peak

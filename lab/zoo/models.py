@@ -1,7 +1,7 @@
-"""The architectures of timm, torchvision and transformers, made without weights, each with suitable inputs.
+"""The architectures of timm, torchvision and transformers, built without weights, each with suitable inputs.
 
-A `Model` has its package, its family (the module that defines it) and its name. Small models of a family are tried
-first, and the first model of every family before the second of any.
+A `Model` records its package, its family (the module that defines it) and its name. Within a family, smaller models
+come first; the first model of every family comes before all second models.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ SOURCES = ("timm", "torchvision", "transformers")
 _SMALL = ("test", "zepto", "atto", "femto", "pico", "nano", "mini", "tiny", "micro", "small", "lite", "base")
 _LARGE = ("large", "huge", "giant", "gigantic", "enormous", "_7b", "_5b", "_1b", "so400m", "xlarge", "xxlarge")
 _TEXT, _SECOND = 128, 16_000
-"""Tokens of a text, and samples of a second of sound."""
+"""The number of tokens in a text, and the number of samples in a second of sound."""
 _LAYERS = (
     *("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "n_layers"),
     *("n_layer", "depth"),
 )
-"""The fields of configurations that give the number of layers."""
+"""The configuration fields that set the number of layers."""
 _CONTRASTIVE = ("logit_scale_init_value", "temperature_init_value")
-"""The fields by which a configuration of a model with a text tower and an image tower is recognised."""
+"""The configuration fields that only models with a text encoder and an image encoder define."""
 _IMAGE, _FRAMES = 224, 8
-"""The default side of an image in pixels, and the number of images in a video."""
+"""The default side of an image in pixels, and the number of frames in a video."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """An architecture: `make` returns its module, and `inputs` the module's inputs for a batch size."""
+    """An architecture: `make` builds its module; `inputs` returns inputs for the module and a batch size."""
 
     source: str
     family: str
@@ -43,25 +43,25 @@ class Model:
 
     @property
     def key(self) -> str:
-        """The name of the model in rows of the table, and in arguments of the command."""
+        """The name of the model in the table and on the command line: PACKAGE/NAME."""
         return f"{self.source}/{self.name}"
 
 
 def models() -> list[Model]:
-    """Return all architectures: the smallest of each family, packages side by side, then the second ones, and so on."""
+    """Return all architectures: the smallest of each family in all packages, then the second smallest, and so on."""
     ranked = []
     for each in (_timm_models, _torchvision_models, _transformers_models):
         families: dict[str, list[Model]] = {}
         for model in each():
             families.setdefault(model.family, []).append(model)
         for place, rows in enumerate(families.values()):
-            rows.sort(key=lambda model: (_size(model.name), model.name))
+            rows.sort(key=lambda model: (_size_rank(model.name), model.name))
             ranked += [(k, place / len(families), model) for k, model in enumerate(rows)]
     return [model for *_, model in sorted(ranked, key=lambda row: (*row[:2], row[2].key))]
 
 
-def _size(name: str) -> int:
-    """Return the size rank of a model in its family, by the words in its name."""
+def _size_rank(name: str) -> int:
+    """Return the size rank of a model within its family, estimated from the words in its name."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
 
@@ -108,7 +108,7 @@ def _transformers_models() -> Iterator[Model]:
 
 
 def _configured_model(kind: str, width: str) -> Any:
-    """Return the model of a default configuration; for `small`, with at most two layers of each kind."""
+    """Return the model of a default configuration; `small` limits it to two layers of each kind."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(kind)
@@ -121,7 +121,7 @@ def _configured_model(kind: str, width: str) -> Any:
 
 
 def _model_inputs(model: Any, batch: int) -> Any:
-    """Return the inputs that a model's `forward` needs: tokens, images, or a second of sound."""
+    """Return the inputs required by a model's `forward`: tokens, images, or a second of sound."""
     config, main = model.config, model.main_input_name
     named = signature(model.forward).parameters
     text = getattr(config, "text_config", config)
@@ -153,14 +153,14 @@ def _image_of(config: Any) -> tuple[int, int, int]:
 
 
 def _sound_of(config: Any) -> tuple[int, ...]:
-    """Return the shape of a sound: a spectrogram, one channel of samples for a codec, or just samples."""
+    """Return the shape of a sound: a spectrogram, one channel of samples for a codec, or only samples."""
     if hasattr(config, "num_mel_bins") and hasattr(config, "frequency_stride"):
         return config.max_length, config.num_mel_bins
     return (1, _SECOND) if hasattr(config, "codebook_size") else (_SECOND,)
 
 
 def _spectrum_of(config: Any) -> tuple[int, int]:
-    """Return the shape of features of a sound: bins x frames, or frames x bins for models that subsample frames."""
+    """Return the shape of sound features: bins x frames, or frames x bins for models that subsample frames."""
     config = getattr(config, "encoder_config", config)
     names = "feature_projection_input_dim", "input_feat_per_channel", "num_mel_bins", "input_dim"
     bins = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), 80)
@@ -170,7 +170,7 @@ def _spectrum_of(config: Any) -> tuple[int, int]:
 
 
 def loss_of(result: Any) -> Any:
-    """Return the sum, over a model's results, of the mean of their squares, as a loss."""
+    """Return a loss for any model: the sum of the mean squares of its floating-point results that need gradients."""
     fields = result if isinstance(result, (torch.Tensor, tuple, list, dict)) else vars(result)
     floats = [each for each in tree_leaves(fields) if isinstance(each, torch.Tensor) and each.is_floating_point()]
     return sum(each.square().mean() for each in floats if each.requires_grad)

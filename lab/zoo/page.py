@@ -1,4 +1,4 @@
-"""The published tables of the zoo: a self-contained page, and the tables in docs/benchmarks.md."""
+"""Write the published results of the zoo: a self-contained HTML page, and the tables in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def lines(rows: list[table.Cells]) -> str:
-    """Return two tables in Markdown: counts of planned and proved models, and each planner's excess."""
+    """Return two Markdown tables: counts of planned and proved models, and each planner's excess over the best peak."""
     every = table.Summary.from_rows(rows, PLANNERS)
     counts = {
         "architectures that could be traced": (every.models, every.tried),
@@ -39,7 +39,7 @@ def lines(rows: list[table.Cells]) -> str:
 
 
 def page(text: str) -> str:
-    """Return the HTML page of a table, given as the text of its CSV file."""
+    """Return the HTML page of the zoo; `text` is the content of the table's CSV file."""
     names = ",".join(f'"{name}"' for name in PLANNERS)
     template = _TEMPLATE.read_text(encoding="utf-8")
     return template.replace("/* planners */", names).replace(
@@ -48,11 +48,11 @@ def page(text: str) -> str:
 
 
 def update_benchmarks(text: str, rows: list[table.Cells]) -> str:
-    """Return the text of docs/benchmarks.md with new tables of the zoo."""
+    """Return the text of docs/benchmarks.md with the zoo's tables replaced by those of `rows`."""
     return _MARKED.sub(lambda marks: f"{marks[1]}{lines(rows)}\n{marks[2]}", text)
 
 
 def publish(path: Path) -> None:
-    """Write the page next to a table's CSV file, and the tables of docs/benchmarks.md."""
+    """Write the HTML page next to a table's CSV file, and update the tables in docs/benchmarks.md."""
     path.with_suffix(".html").write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
     BENCHMARKS.write_text(update_benchmarks(BENCHMARKS.read_text(encoding="utf-8"), table.read(path)), encoding="utf-8")

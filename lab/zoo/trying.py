@@ -1,4 +1,4 @@
-"""The measurement of a model in a mode, in a separate process with a limit of CPU time."""
+"""Measure a model in a mode, in a separate process with a limit of CPU time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKERS = Path(__file__).parents[2] / "extensions" / "checkers"
 
 
 def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
-    """Return the row of a model in a mode, measured in a process that is ended after `limit_s` CPU seconds."""
+    """Return the row of a model in a mode, measured in a process that is killed after `limit_s` CPU seconds."""
     from lab.zoo.measuring import Checkers
 
     context = multiprocessing.get_context("fork")
@@ -41,7 +41,7 @@ def _send(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> No
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
-    """Return the row of a model, named by its key, in a mode; for a machine of a cluster."""
+    """Return the row of the model and mode named by `wanted`; a cluster's machine calls this function."""
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:
@@ -50,5 +50,5 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
 
 def missing_packages() -> str:
-    """Return a sentence that names the packages that this machine lacks for the zoo; empty if it has all."""
+    """Return which packages of the zoo this machine lacks, as text for an error message; empty if it has all."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

@@ -1,8 +1,8 @@
-"""Certificates of plans: each claim of optimality or infeasibility is proved by a set of buffers or by lemmas.
+"""Certificates of plans: they prove optimality or infeasibility by a set of conflicting buffers or by lemmas.
 
-An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, it claims this for each
-pool, from the last to the first, with the later pools at their ends and the earlier ones at their sizes. An infeasible
-plan claims that no plan fits the sizes. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
+An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, there is a claim per pool,
+from the last to the first: later pools end as in the plan, and earlier pools have their full size. An infeasible plan
+claims that no plan fits the pools. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
-"""The checker, as a module without types, because people without memplan read its code."""
+"""The checker module, typed as Any: it has no annotations, because people without memplan read its code."""
 NEEDED = "the proof needs rules that certificates leave out"
 COARSE = "no multipliers were found that bring the bound up to the cost"
 _LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} | {"ranges"}
-"""The features that certificates ignore; the feature `together` of an instance concerns several pools."""
+"""The instance features that certificates ignore. `together` is not among them, as it concerns several pools only."""
 MOST_BUFFERS = 4_000
-"""The most mutually dependent buffers of a lemma search, which lists all conflicting pairs; see lemma_proof.hpp."""
+"""The limit of mutually dependent buffers in a lemma search, which lists all their conflicts; see lemma_proof.hpp."""
 _CHUNK = 20_000
 TIME_LIMIT_S = 10.0
 
@@ -45,9 +45,9 @@ TIME_LIMIT_S = 10.0
 def prove(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return a claim with its proof, or the reason why there is no proof."""
+    """Return a claim with its proof, or the reason why no proof was found."""
     simple = simple_claim(problem, instance, plan, goal.ends)
-    # A buffer may have no legal place because pinned buffers are in its way; the claim may not hold without these.
+    # If pinned buffers block every legal place of a buffer, the proof needs these pinned buffers too, so add them.
     if simple is not None and simple.lines[0].startswith("end !"):
         simple = replace(simple, buffers=rows_and_obstacles(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
@@ -58,9 +58,9 @@ def prove(
 def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return the claim with its proof by lemmas, or the reason why there is none.
+    """Return the claim with its proof by lemmas, or the reason why there is no such proof.
 
-    With `has_cost`, the claim is about plans of some cost.
+    With `has_cost`, the claim is only about plans up to a certain cost.
     """
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
@@ -81,11 +81,11 @@ def _lemma_claim(
 def _multiplier_claim(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
-    """Return the claim that no plan within the capacities is cheaper, by multipliers, or why it is not proved."""
+    """Return a multiplier proof that no plan within the capacities is cheaper, or the reason why there is none."""
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
-    except ValueError:  # the checker's grammar lacks a field
+    except ValueError:  # the checker cannot read a field of the problem
         return _failure_reason(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
@@ -101,16 +101,16 @@ def _multiplier_claim(
 
 
 def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
-    """Return the claim of an exhausted search, with its lemmas."""
+    """Return the infeasibility claim that an exhausted search proves, with the lemmas of its proof."""
     instance, proof = search.instance, search.lines()
     named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
 def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return the reason why a complete search gave no proof: the buffers that it placed refute the claim.
+    """Return the reason why a complete lemma search gave no proof: it placed all buffers, which refutes the claim.
 
-    For claims about plans of some cost, the prices of pairs are among the ignored rules.
+    If ignored rules might still forbid this placement, the reason names them; with `has_cost`, also the pair prices.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
@@ -118,7 +118,7 @@ def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False
 
 
 def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
-    """Return the rules of a problem that certificates ignore."""
+    """Return the names of the problem's rules that certificates ignore."""
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of buffers of no bytes")
@@ -127,11 +127,11 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A text that proves a plan's claims, or the reason why there is none.
+    """A text that proves a plan's claims, or the reason why there is no such text.
 
-    `kind` is "live-set" for a proof by sets alone, "lemmas" for one with lemmas, "multipliers" for one of a cost by
-    multipliers alone, and "none". `buffers` are the ids that the proof needs; all others may be left out of the
-    problem. `left_open` states the claims of the plan that are not proved, and why.
+    `kind` is "live-set" for a proof by conflict sets alone, "lemmas" for a proof with lemmas, "multipliers" for a proof
+    of a cost by Lagrange multipliers alone, and "none" without a proof. `buffers` are the ids of the buffers that the
+    proof needs; the claims hold even without the other buffers. `left_open` names the unproved claims and the reason.
     """
 
     kind: Literal["live-set", "lemmas", "multipliers", "none"]
@@ -142,7 +142,7 @@ class Certificate:
     left_open: str | None = None
 
     def facts(self, file: str | None = None) -> CertificateFacts:
-        """Return the facts about the certificate that a plan records; `file` is the path to which it was written."""
+        """Return the facts about the certificate that a plan records. `file` is the path of the written certificate."""
         data = self.text.encode()
         if self.kind == "none":
             return CertificateFacts(reason=self.reason)
@@ -158,10 +158,10 @@ def certify(
     time_limit_s: float = TIME_LIMIT_S,
     cancelled: threading.Event | None = None,
 ) -> Certificate:
-    """Return the certificate of a plan that is optimal or infeasible, accepted by the checker.
+    """Return a certificate of an optimal or infeasible plan that the checker has accepted.
 
-    The plan must be valid. If no certificate is found in time, or none is possible, `reason` explains it. Raises
-    OptionError for a time limit that is not above 0.
+    The plan must be valid. If no certificate exists or none is found in time, `reason` explains it. Raises OptionError
+    for a time limit that is not positive and finite.
     """
     if not 0 < time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
@@ -184,7 +184,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # Goals that decide between plans of equal cost, and all later ones, may be left out of a certificate.
+            # These goals only choose among plans of equal cost, so omit them and keep the earlier claims.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
@@ -198,7 +198,7 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return the certificate of the price of shared bytes, proved by cliques in each independent part."""
+    """Return the certificate of the price of shared bytes, proved by conflict cliques in each independent part."""
     rows = extensions("searches")
     if "price-lines" not in rows:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
@@ -216,13 +216,13 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
 
 
 def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
-    """Return the prices and the cost of a plan as integers, or the reason why certificates cannot express them."""
+    """Return the prices and the cost of a plan as integers, or the reason why certificates cannot state them."""
     if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
         return "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # Prices do not include the costs of pairs.
+    # `Prices` omits the costs of buffer pairs, so a plan with such costs has another sum.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -231,7 +231,7 @@ def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices 
 def _checked_certificate(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
-    """Return the certificate of some claims if the checker accepts it, or else the reason."""
+    """Return the certificate that states the claims if the checker accepts it, or else one with the reason."""
     text = (
         "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     )
@@ -239,9 +239,9 @@ def _checked_certificate(
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
     try:
-        # The checker is independent of memplan, so a certificate that it accepts needs no trust in memplan.
+        # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # ValueError: the grammar lacks a field
+    except (_CHECKER.Refused, ValueError) as refused:  # ValueError: the checker cannot read a field
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
@@ -260,14 +260,23 @@ def _checked_certificate(
 def infeasible_core(
     problem: Problem, *, time_limit_s: float = TIME_LIMIT_S, cancelled: threading.Event | None = None
 ) -> tuple[int | str, ...] | None:
-    """Return the ids of a few buffers that do not fit the pools even without the others, or None if no proof was found.
+    """Return the ids of a few buffers that alone do not fit the pools, or None if no proof was found in time.
 
-    The last lemma names them, or a set is too large for its pools; the problem does not need the others.
+    The proof is a set of conflicting buffers that exceeds its pools, or a sequence of lemmas about these buffers.
 
-    Parameters ---------- problem : Problem A problem for which there is no plan. time_limit_s : float The seconds until
-    the answer. cancelled : threading.Event, optional Ends the search for a proof when it is set.
+    Parameters
+    ----------
+    problem : Problem
+        A problem for which there is no plan.
+    time_limit_s : float
+        The time limit of the search for a proof, in seconds.
+    cancelled : threading.Event, optional
+        An event that ends the search when it is set.
 
-    Returns ------- tuple of int or str, or None Ids of buffers.
+    Returns
+    -------
+    tuple of int or str, or None
+        The ids of the buffers.
     """
     certificate = certify(problem, Plan(status="infeasible"), time_limit_s=time_limit_s, cancelled=cancelled)
     return certificate.buffers if certificate.kind != "none" else None
@@ -284,6 +293,6 @@ def add_certificate(plan: Plan, certificate: Certificate, file: str | None = Non
 
 
 def _header_lines(problem: Problem) -> Iterator[str]:
-    """Yield the first lines of a certificate: its format and the sizes of the pools."""
+    """Yield the first two lines of a certificate: its format, and the sizes of the pools in bytes."""
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])

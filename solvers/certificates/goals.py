@@ -1,4 +1,4 @@
-"""The claims of a plan in the order in which plans are compared: capacities of pools, and costs as integers."""
+"""The claims of a plan that a certificate proves: uses of pools in bytes, and costs as exact integers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memplan.planner.model.problem import Problem, replace_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim: no plan ends at or below `ends` or, with costs (`excess` is not None), no plan within them is cheaper.
+    """A claim to prove: no plan ends at or below `ends` (in bytes, per pool), or no plan within `ends` is cheaper.
 
-    Cheaper means less than the plan's cost for `excess` 0, and at most that cost for 1. A `tied` claim decides between
-    plans that are equal in all earlier claims; it is about the use of `pool`.
+    The second form has an `excess`: 0 if no plan costs less than the given plan, 1 if no plan costs at most as much.
+    The latter is a tie-break: it claims the least use of `pool` among plans that are equal in all earlier claims.
     """
 
     ends: tuple[int, ...]
@@ -29,7 +29,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a claim that a certificate may omit and still prove the earlier claims."""
+        """True for a tie-break claim, which a certificate may omit and still prove the earlier claims."""
         return self.excess == 1
 
 
@@ -46,7 +46,7 @@ def used_of(problem: Problem, plan: Plan) -> list[int]:
 
 
 def kind_of(problem: Problem, plan: Plan) -> str:
-    """Return the kind of a plan's claim: infeasible, used, cost, or the profile whose costs count."""
+    """Return the kind of a plan's claim: "infeasible", "used", "cost", or the profile ("speed" or "balanced")."""
     if plan.status == "infeasible":
         return "infeasible"
     if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
@@ -55,7 +55,7 @@ def kind_of(problem: Problem, plan: Plan) -> str:
 
 
 def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
-    """Return the claims of a plan, in the order of comparison."""
+    """Return the claims that prove a plan's status, in the order in which plans are compared."""
     sizes = tuple(last_end(pool) for pool in problem.pools)
     if kind == "infeasible":
         return [Goal(sizes)]
@@ -69,7 +69,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def problem_for_claim(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs that a kind of claim counts."""
+    """Return the problem with the costs that claims of a kind minimize: those of profile "speed", or its own."""
     return replace_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
@@ -78,9 +78,9 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Costs as integers, in units of 1 / `parts`.
+    """The costs of buffers in pools, as integers in units of 1 / `parts`.
 
-    `price[q][i]` is the cost of buffer `i` in pool `q`, and `least` the claimed least cost of a plan.
+    `price[q][i]` is the cost of buffer `i` in pool `q`. `least` is the cost that is claimed to be minimal.
     """
 
     price: list[list[int]]
@@ -89,8 +89,8 @@ class Prices:
 
     @classmethod
     def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
-        """Return the prices of an instance, with the cost of a plan that has the given pool for each buffer."""
-        # The decimal text of a price counts, not its rounded value, as the checker reads the same text.
+        """Return the prices of an instance; `pool` gives each buffer's pool in the plan whose cost is claimed."""
+        # The checker reads the decimal text of a price, so the exact value of this text counts, not the binary float.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))
         traffic = instance.traffic.tolist()
@@ -100,10 +100,10 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PriceMultipliers:
-    """Multipliers as integers.
+    """Lagrange multipliers for the capacities of pools, as integers with a common `scale`.
 
-    `charge[q, i]` is the cost of buffer `i` in pool `q` with the worth of its bytes, and `paid` the worth of all
-    capacity.
+    `charge[q, i]` is the scaled cost of buffer `i` in pool `q` plus the price of the bytes that it uses. `paid` is the
+    total price of all capacity.
     """
 
     scale: int
@@ -111,5 +111,5 @@ class PriceMultipliers:
     paid: int
 
     def min_costs(self, allowed: Bool) -> npt.NDArray[np.object_]:
-        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER for a buffer without one."""
+        """Return the exact charge of each buffer in its cheapest allowed pool, or NEVER if no pool is allowed."""
         return np.asarray(np.where(allowed, self.charge, NEVER).min(axis=0, initial=NEVER))

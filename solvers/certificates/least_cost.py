@@ -1,9 +1,9 @@
-"""Proofs that no plan costs less than a claimed cost, by branching on pools, with multipliers and lemmas.
+"""Proofs that no plan costs less than a claimed cost, by branch and bound on pools with multipliers and lemmas.
 
-The relaxation drops the rule that live sets fit into the pools, and charges for each byte instead. The multipliers are
-found in floating point and then rounded; for any multipliers, the bound is computed exactly. If the bound does not
-refute a choice of pools, the lemma search packs it; if it proves that a few buffers do not fit into certain pools, this
-is kept as a lemma.
+The Lagrangian relaxation drops the rule that live sets fit into the pools, and charges for each byte instead. The
+multipliers are found in floating point and then rounded to integers, for which the bound is computed exactly. If the
+bound does not refute a choice of pools, the lemma search tries to pack it. If that search proves that a few buffers do
+not fit into certain pools, the result is kept as a lemma.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from memplan.solvers.core.lemmas import EXHAUSTED, FAR, FOUND, STOPPED
 
 _SCALES = (1, 2**6, 2**12, 2**20, 2**30)
 _STEPS, _STEPS_BELOW = 400, 60
-"""The steps that improve multipliers, at first and after each branch."""
+"""The limits of subgradient steps that improve multipliers: at the root, and at each other node."""
 _PATIENCE, _SHORTER, _SHORTEST = 12, 0.6, 1e-3
 _MEMORY = 0.9
-"""The factor by which a step reduces the weights of a buffer's former pools."""
+"""The factor by which a step reduces the weights of the pools that earlier steps chose for a buffer."""
 _DEEPEST = 300
 _CHUNK = 20_000
 _KEPT = 8
-"""The number of latest multipliers that are tried before new ones are computed."""
+"""The number of recent multiplier vectors that are tried before new ones are computed."""
 Lows = tuple[int, ...]
 Need = dict[int, Lows]
 
 
 @dataclass(eq=False)
 class CostProof:
-    """The proof of one claim about the least cost, built line by line.
+    """The search for a proof of one claim about the least cost; it collects the lines of the proof.
 
-    `ends` are the sizes of the pools in bytes; `first` has the least legal offset of each buffer in each pool, or FAR.
+    `ends` are the sizes of the pools in bytes; `first` has the lowest legal offset of each buffer in each pool, or FAR.
     """
 
     instance: Instance
@@ -62,7 +62,7 @@ class CostProof:
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # The units obstructed in each pool below its end, even if the end is above the last relevant one.
+        # Count the obstructed units of each pool up to its real end, as the search's capacity may be smaller.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
@@ -83,11 +83,11 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans would have the same cost, below the claim, so that the claim is infeasibility."""
+        """True if every plan has the same cost, which is below the claim: then the claim is that no plan fits."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
-        """Return the claim with its lines; None if time ran out, or if no proof was found."""
+        """Return the proved claim with its lines, or None if time ran out or no proof was found."""
         claim = self._refutation(self._known, {}, 0)
         if claim is None:
             return None
@@ -95,12 +95,12 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Return (reference, need) of a proof that refutes a choice of pools, or None.
+        """Return (reference, need) of a proof that refutes a choice of pools, or None if no proof was found.
 
-        `need` has the parts of the choice that the proof depends on.
+        `allowed[q, i]` is true where buffer `i` may use pool `q`. `need` is the subset of `fixed` that the proof uses.
         """
         flat = allowed.ravel()
-        # A lemma applies if it excludes no pool that is still open here.
+        # A lemma refutes this node if all pools outside the lemma's choice are closed here.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -124,7 +124,7 @@ class CostProof:
         return self._split(branch, allowed, fixed, depth)
 
     def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Return the lemma that follows from refuting each pool of buffer `b`, or None if one is not refuted."""
+        """Refute each allowed pool of buffer `b`, and return the lemma that follows; None if a pool is not refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -136,7 +136,7 @@ class CostProof:
             if claim is None:
                 return None
             refs[q], need = claim
-            # The refutation does not depend on the branch, so it refutes the whole node.
+            # If the refutation does not use the choice for buffer b, it refutes the whole node, so no split is needed.
             if b not in need:
                 return claim
             lows[q] = need[b][q]
@@ -146,7 +146,7 @@ class CostProof:
         return self._write_lemma(("s", b, *refs), merged)
 
     def _write_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Append a lemma about pools, store it for reuse, and return its reference and needs."""
+        """Append a lemma that refutes a choice of pools, store it for reuse, and return its reference and need."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
@@ -156,7 +156,7 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers that multipliers `k` need to refute a choice of pools; None if it is not refuted."""
+        """Return the fixed buffers with which multipliers `k` refute a choice of pools, or None if they do not."""
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)
         slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._cost_to_exceed() - 1
@@ -164,7 +164,7 @@ class CostProof:
             return None
         need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
-            # In ascending order of contributions, as many buffers as possible are dropped from the lemma.
+            # Drop buffers from the lemma in ascending order of their gain, so that as many as possible are dropped.
             if gain > slack:
                 break
             slack -= gain
@@ -172,17 +172,17 @@ class CostProof:
         return need
 
     def _cost_to_exceed(self) -> int:
-        """Return the cost that a bound must exceed: the largest possible cost below the claim."""
+        """Return the cost that a lower bound must exceed to prove the claim: the largest cost below the claimed one."""
         least = self.prices.least
-        if self.step == 0:  # all plans have one cost
+        if self.step == 0:  # all plans have the same cost
             return least - 1
-        # Costs differ by multiples of the step, so the largest possible cost below the claim is enough.
+        # Costs of plans differ by multiples of `step`, so only costs of the form base + k * step are possible.
         return least + (self.base - least) % self.step - self.step
 
     def _improve_multipliers(self, allowed: Bool, steps: int) -> tuple[I64, float]:
         """Improve the multipliers for a choice of pools by subgradient steps.
 
-        Returns the cheapest pool of each buffer, and the lower bound on the cost that the multipliers imply.
+        Returns the cheapest pool of each buffer, and the lower bound on the cost that the best multipliers give.
         """
         goal, weight, best, best_value = float(self._cost_to_exceed() + 1), self._weight, self._weight, -np.inf
         everything, size, stalled = np.arange(len(self.instance)), 1.0, 0
@@ -192,7 +192,7 @@ class CostProof:
             charged = price + weight.T @ self._member
             home = charged.argmin(axis=0)
             self._share *= _MEMORY
-            # How often each pool was a buffer's cheapest lately: the most undecided buffer is branched on.
+            # Record how often each pool was the cheapest for a buffer: the search branches on the least decided buffer.
             self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
             value = float(charged[home, everything].sum() - (weight * self._free).sum())
             stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1
@@ -212,13 +212,13 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _set_loads(self, home: I64) -> F64:
-        """Return the units of each conflict set in each pool, (sets, pools)."""
+        """Return the units that each conflict set's buffers use in each pool, shape (sets, pools)."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _write_rounded(self, allowed: Bool) -> bool:
-        """Append the coarsest rounded multipliers that refute a choice of pools, and return True if there are any."""
+        """Append the coarsest rounded multipliers that still refute a choice of pools; return False if none do."""
         unit = self.instance.unit
-        # Coarse multipliers make shorter lines.
+        # Try coarse scales first, because they make shorter lines.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
             multipliers = self._integer_charges(scale, whole)
@@ -229,26 +229,26 @@ class CostProof:
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return the multipliers for the worth of a byte, (sets, pools), in integers."""
+        """Return integer multipliers for `whole`, the scaled price of a byte per set and pool, (sets, pools)."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # A pool or a reserved range may end inside a unit; the checker must count no less than this.
+            # Count the last bytes of a pool or reserved range that ends inside a unit: the checker counts them.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)
 
     def _multiplier_words(self, whole: I64) -> Iterator[str]:
-        """Yield the words of a line with multipliers, `set:pool:worth`."""
+        """Yield the words `set:pool:price` of a certificate line with multipliers."""
         for k, q in np.argwhere(whole > 0).tolist():
             number = self.sets.ref(self.conflict_sets[k], 1, 0, 1).removeprefix("@")
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer to branch on: the one with the most undecided pool, or an expensive one.
+        """Return the buffer to branch on: the one whose pool is the least decided, or else the widest price range.
 
-        Returns None if the cheapest choice costs less than the claim and no set exceeds a pool: then it must be packed.
+        Returns None if no pool is open, or if only packing can refute the cheapest choice, as its cost and sets do not.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))
@@ -264,7 +264,7 @@ class CostProof:
         return int(np.where(is_open, spread, -1.0).argmax())
 
     def _prove_unpackable(self, home: I64, allowed: Bool) -> list[int] | None:
-        """Prove by lemmas that a choice of pools cannot be packed; return the buffers needed, else None."""
+        """Prove by lemmas that a choice of pools cannot be packed, and return the buffers of the proof, or None."""
         p = len(self.ends)
         is_allowed = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=is_allowed)
@@ -288,7 +288,7 @@ class CostProof:
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:
-        """Store a proved claim, with the choices of pools that it excludes as flat positions in (pools, buffers)."""
+        """Store a refutation with the choices that it excludes, as flat positions in an array (pools, buffers)."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

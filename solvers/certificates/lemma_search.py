@@ -1,4 +1,4 @@
-"""The lemma search of the core, its proofs as text, and its use as a solver for one pool."""
+"""The core's lemma search for infeasibility proofs: its proofs as text, and its use as a solver for one pool."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True, eq=False)
 class ProofLines:
-    """A proof as lines of text: the sets that it names, its lemmas, and the reference to its result.
+    """A proof as lines of text: the definitions of its sets, its lemmas, and the reference to its last result.
 
-    `need` maps each buffer that the proof depends on (position in the instance) to its least offset, in bytes, in each
-    of its pools.
+    `need` maps each buffer in the proof (by its position in the instance) to its least offset in bytes per pool. Pools
+    that the proof excludes for the buffer are missing.
     """
 
     sets: tuple[str, ...]
@@ -34,11 +34,11 @@ class ProofLines:
 
 
 class LemmaSearch:
-    """The search that decides whether buffers fit if the pools end at `ends` (bytes); its lemmas persist between turns.
+    """A search that decides whether all buffers fit if the pools end at `ends` (bytes); it keeps lemmas between runs.
 
-    It ignores rules that it does not know: pairs that may share bytes, and members of a rigid group, do not conflict,
-    and banks and colocation have no effect. What does not fit without these rules does not fit with them. `outcome` is
-    FOUND, EXHAUSTED, TOO_LARGE, or STOPPED until then; once it is FOUND, `offset` has the offsets.
+    It relaxes some rules: pairs that may share bytes and members of a rigid group do not conflict, and banks and
+    colocation have no effect. Buffers that do not fit the relaxation do not fit the problem. `outcome` is STOPPED until
+    the search ends, then FOUND, EXHAUSTED or TOO_LARGE. If it is FOUND, `offset` has the offsets.
     """
 
     def __init__(self, instance: Instance, ends: tuple[int, ...], seed: int = 0) -> None:
@@ -48,19 +48,19 @@ class LemmaSearch:
         table = Reference(_lemma_instance(instance))
         question = Reference(core.LemmaQuestion(table.address, self.capacity, seed))
         self._handle = Handle(core.open_lemmas(question))
-        # The search reads these arrays, so they must exist until it is closed.
+        # The search reads these arrays, so keep references to them until it is closed.
         weakref.finalize(self, _close, self._handle, table, question)
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
     def run(self, most: int, flag: I64) -> int:
-        """Search about `most` more nodes, or until flag[0] is set, and return the outcome."""
+        """Search about `most` more nodes, or until flag[0] is set, and return the outcome so far."""
         turn = core.LemmaTurn(most, flag, self.offset, self._answer)
         self.outcome = core.run_lemmas(self._handle, Reference(turn))
         self.nodes = int(self._answer[0])
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the sets of conflicting buffers, and the units that each may use of each pool, (sets, pools)."""
+        """Return the conflict sets, and the units of each pool that each set may use, shape (sets, pools)."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()
@@ -75,7 +75,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search, numbered after `sets` and `lemmas` earlier ones of the claim."""
+        """Return the proof of an exhausted search, numbered after the claim's `sets` and `lemmas` earlier lines."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))
@@ -89,7 +89,7 @@ class LemmaSearch:
 
 
 def _lemma_instance(instance: Instance) -> LemmaInstance:
-    """Return an instance in the core's format."""
+    """Return the instance in the core's table format."""
     step, reserved = instance.alignment.ravel(), [pool.reserved.reshape(-1, 2) for pool in instance.pools]
     return LemmaInstance(
         pools=len(instance.pools),
@@ -120,23 +120,23 @@ def _lemma_instance(instance: Instance) -> LemmaInstance:
 
 
 def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
-    """Close a search of the core; the other parameters keep its tables in memory until then."""
+    """Close a search of the core. The other parameters only keep the tables that it reads in memory until then."""
     core.close_lemmas(handle)
 
 
 NAME = "lemmas"
 _NODES = 400_000
-"""The most nodes in all."""
+"""The limit of nodes in one call of `solve`."""
 _CHUNK = 2_000
 _NODE_WORK = 4
-"""The units of Search.work_limit that each node counts."""
+"""The units of `Search.work_limit` that one node uses."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds: try capacities from the bound up, in steps that double, until the peak is proved.
+    """Offer plans and bounds: test capacities from the bound upward, in doubling steps, until the peak is proved.
 
-    Respects all rules except several pools, costs and pins. Gives up after _NODES nodes. As nodes are counted, no clock
-    affects a deterministic search.
+    Supports one pool without costs and pins, and all other rules. It stops after _NODES nodes. It counts nodes instead
+    of time, so that deterministic searches do not depend on a clock.
     """
     if search.is_over or not instance.is_small_numbered:
         return
@@ -160,7 +160,7 @@ def solve(instance: Instance, search: Search) -> None:
             search.offer(np.zeros(len(instance), dtype=np.int64), column(run.offset), NAME)
             step = 0
         elif run.outcome == EXHAUSTED:
-            # Refuting a capacity far below the peak takes few nodes; doubling the step skips most of these.
+            # Capacities far below the peak are refuted with few nodes, so double the step to skip most of them.
             step = max(1, 2 * step)
             search.offer_bound((tried + 1,), NAME)
             if tried >= instance.pools[0].capacity:

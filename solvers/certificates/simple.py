@@ -1,4 +1,4 @@
-"""Claims that need no search: a buffer without a legal place, or a clique of buffers that exceeds its pools."""
+"""Proofs without search: a buffer has no legal place, or a clique of conflicting buffers exceeds its pools."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers
 from memplan.solvers.formulation.sharing import Sharing, conflict_matrix
 
 _TIMES = 8
-"""The most live sets that are tried for each group of pools."""
+"""The limit of live sets that are tried for each group of pools."""
 _GRANULES = 5
 _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return a claim that no plan ends at or below `ends` (bytes, for each pool), proved in one line; or None."""
+    """Return a claim that no plan ends at or below `ends` (in bytes, per pool) with a one-line proof, or None."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed_pools(instance, caps)
@@ -32,7 +32,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
     if (collided := _pinned_collision(instance)) is not None:
         return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
-    # The number of sets of pools doubles with each pool; for many pools, single pools and all of them are tried.
+    # The number of groups of pools doubles with each pool, so for more than 6 pools try single pools and all pools.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
         pools = [q for q in range(p) if group >> q & 1]
         outside = np.ones(p, dtype=np.bool_)
@@ -51,7 +51,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
 
 
 def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
-    """Return the rows of two pinned buffers that illegally share bytes, or None."""
+    """Return the rows of two pinned buffers that conflict but share bytes, or None."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
@@ -65,14 +65,14 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return, as bool (p, n), the pools that each buffer may use below the given ends."""
+    """Return the pools in which each buffer fits below the given ends, as bool (pools, buffers)."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )
 
 
 def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
-    """Yield sets of conflicting buffers: explicit cliques, and live sets with many bytes of confined buffers."""
+    """Yield conflict sets: the plan's clique, live sets with many bytes of confined buffers, and a heavy clique."""
     position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
     if plan.proof is not None and plan.proof.kind == "clique":
         named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
@@ -92,13 +92,13 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
 def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the granule and the remainder of a grid on which the members exceed the pools, or None."""
+    """Return the (granule, remainder) of an offset grid on which the members exceed the pools, or None."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
     blocks = [obstructed_ranges(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
     if len(pools) > 1:
         free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
-        # Several pools have no common grid, so single bytes are counted.
+        # Offsets in several pools have no common grid, so count single bytes.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
         narrowed = members[
@@ -109,7 +109,7 @@ def _excess_grid(
         if not size:
             continue
         waste = [-each % granule for each in size]
-        # Cells of the grid are counted from the first one that a member can use.
+        # Count the cells of the grid from the lowest offset of a member, as the members cannot use the bytes below.
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
         lows = [int(instance.lowest[pools[0], i]) for i in narrowed.tolist()]
         start = min(lows)
@@ -121,7 +121,7 @@ def _excess_grid(
 
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
-    """Return the (granule, remainder) pairs to try for the members' offsets, (1, 0) first."""
+    """Return the (granule, remainder) pairs to try as grids of the members' offsets, (1, 0) first."""
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1

@@ -1,6 +1,6 @@
 """The text format of certificates, `memplan-lemmas/1`: claims and sets of conflicting buffers.
 
-Buffers are named by their rows in the problem. The core writes the lemmas; see lemma_text.hpp.
+Buffers are named by their rows in the problem. The C++ core writes the lemmas; see lemma_text.hpp.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """A set of pairwise conflicting buffers (positions in the instance); all alive at `time`, if given."""
+    """A set of pairwise conflicting buffers (positions in the instance). If `time` is given, all are alive then."""
 
     buffers: tuple[int, ...]
     time: int | None
 
 
 def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
-    """Return the reserved ranges of pool `q`, merged with the ranges of the given pinned buffers; ascending."""
+    """Return the reserved ranges of pool `q` and the ranges of pinned buffers in it, merged and in ascending order."""
     here = pinned[instance.allowed[q, pinned]]
     extents = zip(instance.pin[here].tolist(), (instance.pin[here] + instance.size[here]).tolist(), strict=True)
     return merge_spans([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
 
 
 def rows_and_obstacles(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return rows of buffers together with the rows of pinned buffers that conflict with them."""
+    """Return the given rows of buffers together with the rows of all pinned buffers that conflict with them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))
     named = position[list(rows)]
@@ -46,7 +46,7 @@ FORMAT = "memplan-lemmas/1"
 
 @dataclass(frozen=True)
 class ClaimText:
-    """A claim that no plan ends at or below `ends` (bytes), with its proof's lines and number of lemmas."""
+    """A claim that no plan ends at or below `ends` (bytes), with the lines of its proof and the number of lemmas."""
 
     ends: tuple[int, ...]
     lines: tuple[str, ...]
@@ -54,21 +54,21 @@ class ClaimText:
     buffers: tuple[int, ...] = ()
 
     def write(self) -> Iterable[str]:
-        """Yield the lines of the claim."""
+        """Yield the lines of the claim: its `ends`, then its proof."""
         yield " ".join(map(str, ("claim", *self.ends)))
         yield from self.lines
 
 
 @dataclass(eq=False)
 class SetNumbers:
-    """The sets that lines refer to, numbered in the order of first use, with the lines that define them."""
+    """The conflict sets of a claim, numbered in the order of their first use, with the lines that define them."""
 
     source: Sequence[int]
     lines: list[str] = field(default_factory=list)
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the reference to a set with a granule, a remainder (in bytes) and a bit mask of pools."""
+        """Return the reference to a set on a grid (granule and remainder in bytes), within a bit mask of pools."""
         if which not in self.number:
             self.number[which] = len(self.lines)
             rows = (self.source[i] for i in which.buffers)

@@ -1,4 +1,4 @@
-"""Which claims of a plan were checked, and by which means."""
+"""The claims of a plan that were checked, with the means: placements, a witness or a certificate."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from memplan.solvers.certificates.certify import Certificate
 from memplan.solvers.certificates.goals import kind_of, used_of
 
 _CHECKER: Any = checker
-"""The checker, as a module without types, because people without memplan read its code."""
+"""The checker module, typed as Any: it has no annotations, because people without memplan read its code."""
 By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
-"""The fields of a plan that describe how it was made."""
+"""The fields of a plan that describe the run that made it."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _WORDS_OF_COST = {"used": 0, "infeasible": 0, "price": 1}
-"""The number of words that state the cost in a claim of each kind, 2 for a fraction; the pools' use follows."""
+"""For each kind of claim, the number of words with the cost (2, a fraction, by default); pool uses follow."""
 _MOST_LIFETIMES = 4_000
-"""The most lifetimes for which the verifier checks cliques."""
+"""The limit of lifetimes up to which the verifier checks cliques."""
 
 
 @dataclass(frozen=True)
 class ProofText:
-    """A certificate and, for the checker, the original file of its problem, if there is one."""
+    """A certificate's text and, if available, the text of the problem file that it was written for."""
 
     text: str
     problem: str | None = None
@@ -41,9 +41,9 @@ class ProofText:
 
 @dataclass(frozen=True)
 class CheckerVerdict:
-    """The checker's verdict on a certificate: the proved claim, or the reason for a refusal.
+    """The checker's verdict on a certificate: the proved claim, or the reason for the refusal.
 
-    `kind`, `cost` and `used` are the proved claim, or None; `used` has None for a pool without a claim.
+    `kind`, `cost` and `used` describe the proved claim. In `used`, None marks a pool without a claim.
     """
 
     sentence: str
@@ -54,7 +54,7 @@ class CheckerVerdict:
 
 
 def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
-    """Return the checker's verdict on a certificate, for the problem's file or for the problem as memplan writes it."""
+    """Return the checker's verdict on a certificate, for the original problem file or else memplan's own text of it."""
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
     ending = "refused: it does not end with a line"
@@ -76,7 +76,7 @@ def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
 
 
 def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iterator[Violation]:
-    """Yield the facts about its certificate that a plan states wrongly."""
+    """Yield a violation for each fact about the certificate that the plan states wrongly."""
     facts = _certificate_facts(plan)
     if facts is None:
         return
@@ -88,7 +88,7 @@ def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iter
 
 
 def _certificate_facts(plan: Plan) -> CertificateFacts | None:
-    """Return the facts about its certificate in a plan's proof or explanation, or None."""
+    """Return the certificate facts in the plan's proof or explanation, or None."""
     part = plan.proof or plan.explanation
     return None if part is None else part.certificate
 
@@ -96,17 +96,17 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
 def checks(
     problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None
 ) -> dict[str, By | None]:
-    """Return, by field, the means by which each claim of a valid plan was checked; None if it was not."""
+    """Return the means by which each claim of a valid plan was checked, by field; None for an unchecked claim."""
     makers: dict[str, By | None] = {}
     witness, by_certificate = _status_witness(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
-    # A valid plan is feasible, and the status `unknown` claims nothing.
+    # A valid plan proves that it is feasible, and `unknown` claims nothing, so only two statuses need a check.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
-    # For an infeasible plan, the recomputed live bytes are no bound.
+    # The live bytes of an infeasible plan exceed the pool, so they are not a bound on the peak of a plan.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
@@ -129,7 +129,7 @@ def checks(
     if _certificate_facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
-    if plan.others is not None:  # placements, costs and differences were verified
+    if plan.others is not None:  # The verifier has recomputed their differences.
         makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
             makers["others.plans.cost_lower_bound"] = None
@@ -137,9 +137,9 @@ def checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return the bounds of pools that follow from the bytes alive at once, by pool name; "" for the total."""
+    """Return the pool bounds that the recomputed live bytes prove, by pool name; "" is the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # these bounds would hold for some plans only
+        return {}  # The live bytes do not bound every plan here.
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -152,7 +152,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return the check of each field of an explanation: `witness` for pool, time and buffers, else None."""
+    """Return the check of each explanation field: `witness` for the pool, time and buffers, else None."""
     why = plan.explanation
     if why is None:
         return {}
@@ -162,7 +162,7 @@ def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
 
 
 def _status_witness(problem: Problem, plan: Plan) -> By | None:
-    """Return "witness" if the verifier recomputes the witness for the plan's status, or else None."""
+    """Return "witness" if the verifier recomputes the witness of the plan's status, or else None."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":
@@ -176,26 +176,26 @@ def _status_witness(problem: Problem, plan: Plan) -> By | None:
 
 
 def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | None) -> dict[str, By]:
-    """Return the claims that a certificate proves: status, lower_bound, cost, and pool bounds by name."""
+    """Return the claims that a certificate proves: "status", "lower_bound", "cost", and pool bounds by pool name."""
     if proved is None or proved.kind is None:
         return {}
     if plan.status == "infeasible" or proved.kind == "infeasible":
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
     if plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # certificates do not cover weighted uses or cost limits
+        return {}  # Certificates cannot state these goals.
     makers: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
-        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # other costs are at least 0
+        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # All other costs are at least 0.
         if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
-    # The use of a pool is least only among plans that are equal in all earlier goals.
+    # The use of a pool is minimal only among plans that are equal in all earlier goals, so stop at a difference.
     for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
         if least != mine:
             return makers
@@ -203,7 +203,7 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
             makers[name] = "certificate"
     if is_same and len(proved.used) == len(truth):
         makers["status"] = "certificate"
-        # The use of the last pool is least among all plans, unless the first goal is a cost.
+        # Without costs, the last pool is the first goal, so its proved use is a lower bound for all plans.
         if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= truth[-1]:
             makers["lower_bound"] = "certificate"
     return makers

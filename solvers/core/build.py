@@ -1,9 +1,9 @@
 """Compilation of the core and of the extensions' kernels: `python -m memplan.solvers.core.build [PACKAGE]`.
 
-Each folder `core` with C++ sources becomes one shared library, in its subfolder `built`, and each source an object in
-`built/objects`; unchanged objects are kept. Without PACKAGE, the folders of memplan are compiled. The libraries need
-only the C library, so that any compiler of C++20 makes them for every Python; without an installed compiler, the one in
-the package `ziglang` is used. This module uses only the standard library, as it runs before anything is installed.
+Each folder `core` with C++ sources becomes one shared library in its subfolder `built`. Each source becomes an object
+file in `built/objects`, which is reused while its inputs are unchanged. Without PACKAGE, memplan's own folders are
+compiled. The libraries need only the C library, so one build works with every Python. If no compiler is installed,
+the package `ziglang` provides one. This module uses only the standard library, as it runs before any installation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TARGET = os.environ.get("MEMPLAN_TARGET", "")
-"""The platform to compile for with zig, such as `aarch64-linux-gnu.2.17`; empty for this machine."""
+"""The platform that zig cross-compiles for, such as `aarch64-linux-gnu.2.17`; empty for this machine."""
 SYSTEM = next(
     (name for word, name in {"windows": "win32", "macos": "darwin", "linux": "linux"}.items() if word in TARGET),
     sys.platform,
@@ -28,38 +28,38 @@ FLAGS = (
     *("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
-"""The compiler flags. Without fused multiply-add, answers are identical on all machines. No code uses exceptions."""
+"""The compiler flags. Fused multiply-add is off, so that results are identical on all machines."""
 _PLACES = ("core", "solvers/core", "extensions/*/core", "extensions/*/*/core")
-"""The folders of a package that may have C++ sources."""
+"""The folders of a package that may contain C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 
 def folders(package: Path) -> list[Path]:
-    """Return the folders of a package that become libraries, the solvers' folder first."""
+    """Return the folders of a package that become shared libraries, the solvers' folder first."""
     return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
 
 
 def library_of(folder: Path) -> Path:
-    """Return the path of a folder's library."""
+    """Return the path of the shared library that a folder is compiled to."""
     holder = folder.parent.name
     return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 
 def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:
-    """Return a digest of everything that a folder's library depends on."""
+    """Return a digest of everything that a folder's library depends on: sources, headers, flags and platform."""
     sources = {path for place in (HERE, folder) for kind in _SOURCES for path in place.glob(kind)}
     content = [path.read_bytes() for path in (Path(__file__), *sorted(sources))]
     return hashlib.sha256(b"\0".join([*content, " ".join((SYSTEM, *flags)).encode()])).hexdigest()
 
 
 def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
-    """Return True if a folder's library exists and matches its sources."""
+    """Return True if a folder's library exists and its recorded digest matches the sources."""
     note = folder / "built" / "sources.txt"
     return library_of(folder).exists() and note.exists() and note.read_text() == digest_of(folder, flags)
 
 
 def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
-    """Compile the libraries of a package whose sources have changed.
+    """Compile the libraries of a package whose sources or flags have changed.
 
     Raises RuntimeError without a compiler, CalledProcessError if the compiler fails, and OSError if a file cannot be
     written.
@@ -79,7 +79,7 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
 
 
 def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
-    """Return the object of a source, compiled unless the command, source and headers are unchanged."""
+    """Compile a source and return its object file; reuse it if the command, source and headers are unchanged."""
     import subprocess
 
     made = source.parent / "built" / "objects" / f"{source.stem}.o"
@@ -91,13 +91,13 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
         key.unlink(missing_ok=True)
         before = digest_of(source.parent, command)
         subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
-        if digest_of(source.parent, command) == before:  # no source changed during the compilation
+        if digest_of(source.parent, command) == before:  # The sources stayed the same during compilation.
             key.write_text(_key(command, read))
     return made
 
 
 def _key(command: Sequence[str], read: Path) -> str:
-    """Return a digest of a command and of the files that the compiler read for it; empty if a file is missing."""
+    """Return a digest of a command and of the files listed in the dependency file `read`; "" if a file is missing."""
     listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
     files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]
     if not all(file.exists() for file in files):
@@ -106,10 +106,10 @@ def _key(command: Sequence[str], read: Path) -> str:
 
 
 def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path], library: Path) -> None:
-    """Link objects into a shared library, which replaces an older one atomically."""
+    """Link object files into a shared library, and replace an older library atomically."""
     import subprocess
 
-    # The C driver is enough, as no symbol of the C++ library is used; that library need not be installed.
+    # No symbol of the C++ library is used, so link with the C driver: the C++ library need not be installed.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
@@ -121,18 +121,18 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
 
 
 def compiler_command() -> list[str]:
-    """Return the command of a C++ compiler: from CXX, an installed one, or the one in `ziglang`."""
+    """Return the command of a C++ compiler: the one in CXX, an installed one, or the one in the package `ziglang`."""
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "c++", *(("-target", TARGET) if TARGET else ())]
     if TARGET:
-        raise RuntimeError(f"MEMPLAN_TARGET: {TARGET} needs zig: pip install ziglang")
-    raise RuntimeError("no compiler of C++20: install g++ or clang++, or `pip install ziglang`, or name one in CXX")
+        raise RuntimeError(f"MEMPLAN_TARGET: compiling for {TARGET} requires zig; run `pip install ziglang`")
+    raise RuntimeError("CXX: must name a C++20 compiler if none is installed; or install g++, clang++ or ziglang")
 
 
 def installed_compiler() -> list[str] | None:
-    """Return the compiler command from CXX or of an installed compiler; None for another platform or without one."""
+    """Return the command from CXX or of an installed compiler; None if there is none or MEMPLAN_TARGET is set."""
     import shlex
     import shutil
 

@@ -1,4 +1,4 @@
-"""The tables of the kernels that choose pools by multipliers; see multipliers.hpp and cheapest.hpp."""
+"""The tables of the kernels that choose a pool for each buffer by multipliers; see multipliers.hpp, cheapest.hpp."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, Rows
 
 FUNCTIONS = 6
-"""The most measures besides the units of each pool."""
+"""The limit of measures in addition to the units of each pool."""
 
 
 class ChoiceItems(NamedTuple):
-    """The `k` items that each need one of `p` pools, their `n` buffers, and the buffers' lifetimes in `rows` rows."""
+    """The `k` items that each need one of `p` pools, their `n` buffers, and the lifetimes as ranges of rows."""
 
     rows: int
     item: I64  # (n,)
@@ -25,11 +25,10 @@ class ChoiceItems(NamedTuple):
 
 
 class MultiplierTable(NamedTuple):
-    """Multipliers: worth[r, t] is the worth of a unit of measure `r` in row `t`, in multiples of 1 / `scale` cost
-    steps.
+    """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` in row `t`, in 1 / `scale` cost steps.
 
-    Measure `r` concerns pool[r], in which buffer `i` counts size[r, i]. The first measures are the units of each pool;
-    the others are dual feasible functions, which hold for rows of at most `until` units, with capacity `capacity`.
+    Measure `r` weighs the buffers in pool[r]; buffer `i` counts size[r, i]. The first `p` measures are the units of
+    each pool. The others are dual feasible functions, valid for rows of at most `until` units and for `capacity`.
     """
 
     pool: I64
@@ -41,10 +40,10 @@ class MultiplierTable(NamedTuple):
 
 
 class Bounding(NamedTuple):
-    """The task of finding multipliers: limits of rows, and the pool `goal` whose load to bound (ABSENT: the cost).
+    """The task of finding multipliers within row limits that bound the load of pool `goal`, or the cost if ABSENT.
 
-    Dual feasible functions are made for the limits `measured`, unless that has no rows. The kernel fills the fields
-    from `pool` on: the rows of multipliers, with space for p + FUNCTIONS measures, and `answer`, (their number, their
+    Dual feasible functions are derived from the limits `measured`, unless it has no rows. The kernel fills the fields
+    from `pool` on: they hold the multipliers, with space for p + FUNCTIONS measures. `answer` is (number of measures,
     scale).
     """
 
@@ -63,11 +62,11 @@ class Bounding(NamedTuple):
 
 
 class ChoiceTask(NamedTuple):
-    """The task of finding a choice of pools: limits of rows, no-goods, the largest cost, and the most partial choices.
+    """The task of choosing a pool for each item within row limits, no-goods, a cost limit and a work limit.
 
-    Items nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. The kernel fills
-    `home`, a pool for each item, and `answer`: (1 if a choice was found, its cost, the bound on every choice, the
-    work).
+    `at_most` is the largest allowed cost, and `partials` the limit of partial choices. For each no-good g, the items
+    nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. The kernel fills `home`,
+    the pool of each item, and `answer`: (1 if a choice was found, its cost, the bound on every choice, the work).
     """
 
     limit: Rows  # (p, rows)
@@ -83,18 +82,18 @@ class ChoiceTask(NamedTuple):
 
 
 class Amounts(NamedTuple):
-    """A table of amounts, as a parameter of kernels."""
+    """A two-dimensional table of integers, wrapped so that it can be a parameter of a kernel."""
 
     amounts: Rows
 
 
 find_multipliers = CORE.kernel("find_multipliers", tables=2)
-"""`find_multipliers(items, task)`: fill the task with multipliers that give a large bound. Raises MemoryError."""
+"""`find_multipliers(items, task)`: fill the task with multipliers that give a high bound. Raises MemoryError."""
 choice_value = CORE.kernel("choice_value", tables=3)
-"""`choice_value(items, multipliers, limit)`: return a lower bound on the cost within limits, in parts of a step."""
+"""`choice_value(items, multipliers, limit)`: return a lower bound on the cost, in 1 / scale of a cost step."""
 choice_prices = CORE.kernel("choice_prices", tables=3)
-"""`choice_prices(items, multipliers, prices)`: fill in the price of each item in each pool, with its bytes' worth."""
+"""`choice_prices(items, multipliers, prices)`: fill `prices` with each item's cost plus the price of its bytes."""
 cheapest_choice = CORE.kernel("cheapest_choice", tables=3)
 """`cheapest_choice(items, multipliers, task)`: fill the task with the cheapest choice. Raises MemoryError."""
 least_choice = CORE.kernel("least_choice", tables=3)
-"""`least_choice(items, multipliers, task)`: fill in a lower bound on the cost of all choices. Raises MemoryError."""
+"""`least_choice(items, multipliers, task)`: fill `task` with a lower bound on every choice. Raises MemoryError."""

@@ -1,4 +1,4 @@
-"""The tables of the ejection kernel, which places buffers below fixed ends and keeps most offsets; see ejection.hpp."""
+"""The tables of the ejection kernel, which repairs a placement below fixed ends; see ejection.hpp."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, F64, Flags, Rows
 
 PLACED, GIVEN_UP, STOPPED = 1, 0, -1
-"""Outcomes: all buffers are placed; some are not, after all rounds; flag[0] was set."""
+"""The kernel's outcomes: all buffers placed; some buffers not placed; flag[0] was set."""
 
 
 class Homes(NamedTuple):
-    """The input of ejection: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
+    """The input of the ejection kernel: `n` buffers, `p` pools and `r` reserved ranges, with all offsets in units.
 
-    Buffer i may be in pool q if may_use[q, i] is not 0, at lowest[q, i] + k * alignment[q, i] up to highest[q, i],
-    where it still ends inside the pool. Its home is offset home[i] of pool home_pool[i], or ABSENT if it has no legal
-    one. If `is_fixed`, it may only be at home. Conflicts are symmetric lists. The rows of `reserved` are (pool, low,
-    high).
+    Buffer i may be in pool q if may_use[q, i] is not 0, at offsets lowest[q, i] + k * alignment[q, i] up to
+    highest[q, i], with which it still ends inside the pool. Its home is offset home[i] in pool home_pool[i], or ABSENT
+    without a legal home. If is_fixed[i] is set, only the home is legal. The conflict lists are symmetric. The rows of
+    `reserved` are (pool, low, high).
     """
 
     size: I64  # (n,)
@@ -34,10 +34,10 @@ class Homes(NamedTuple):
 
 
 class Ejection(NamedTuple):
-    """The placement, which is updated in place, and the queue of buffers without a place.
+    """The placement, which the kernel updates in place, and the queue of unplaced buffers.
 
-    The first `waiting[0]` entries of `queue` wait for a place; it has space for all buffers. `heat` is the weight of
-    each buffer. `random[0]` is the state of the random numbers, not 0.
+    The first `waiting[0]` entries of `queue` are unplaced; it has space for all buffers. `heat[i]` is the weight of
+    buffer i: a placement ejects light buffers first. `random[0]` is the random state and must not be 0.
     """
 
     pool: I64  # (n,)
@@ -51,4 +51,4 @@ class Ejection(NamedTuple):
 
 
 eject = CORE.kernel("eject", tables=2)
-"""`eject(homes, run)`: place the waiting buffers in a limited number of rounds; return PLACED, GIVEN_UP or STOPPED."""
+"""`eject(homes, run)`: place the queued buffers within `rounds` rounds; return PLACED, GIVEN_UP or STOPPED."""

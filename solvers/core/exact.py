@@ -1,4 +1,4 @@
-"""The tables of the exact search: a one-pool instance, and the turns of each search thread.
+"""The tables of the exact search: an instance with one pool, and the turns of each search thread.
 
 See instance.hpp, search.hpp and exact.cpp.
 """
@@ -12,24 +12,24 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, Rows
 
 ALONE_NODES = 10_000
-"""The nodes after which further threads start: running times are heavy-tailed, so another seed may be faster."""
+"""The nodes of the first thread before others start: run times are heavy-tailed, so another seed may be faster."""
 NONE = 2**63 - 1
-"""The limit of a buffer without one."""
+"""The limit of a buffer that has no limit."""
 
 
 class OnePool(NamedTuple):
-    """The `n` buffers of one pool; all lengths and offsets in units.
+    """The `n` buffers of a pool, with all lengths and offsets in units.
 
-    An offset o of buffer i has o % step[i] == residue[i], is at least lowest[i], and ends at limit[i] or below. If
-    page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. The buffer is `distance` above the lowest
-    buffer of its rigid group, `lead`, which may be itself. Pairs keep at least `clearance` units free between them.
+    An offset o of buffer i satisfies o % step[i] == residue[i] and o >= lowest[i]; the buffer ends at or below
+    limit[i]. If page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. The buffer is `distance` units
+    above `lead`, the lowest buffer of its rigid group. Conflicting buffers keep `clearance` units between them.
     """
 
     n: int
     unit: int
     capacity: int
     n_sets: int  # live sets
-    is_plain: bool  # one lifetime each, no rules but
+    is_plain: bool  # one lifetime per buffer, and no rules except
     has_joins: bool
     source: I64  # (n,)
     size: I64
@@ -50,12 +50,12 @@ class OnePool(NamedTuple):
     pair: I64
     clearance: I64  # for each entry of `pair`, or empty
     reserved: Rows  # (r, 2): disjoint ascending ranges
-    barred_first: I64  # (n + 1,): disjoint ascending ranges without its offset
+    barred_first: I64  # (n + 1,): disjoint ascending ranges of forbidden offsets
     barred: Rows
 
 
 class Opening(NamedTuple):
-    """The initial parts and the seed of a search thread; `is_first` marks the first of several threads."""
+    """The address of the shared state and the seed of a search thread; `is_first` marks the first thread."""
 
     parts: int
     seed: int
@@ -63,11 +63,11 @@ class Opening(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a search thread, and its results.
+    """A turn of a search thread with its results.
 
-    The turn ends after `end` nodes of the search in all, at the first restart after `pause` more nodes, or when there
-    is a result to share. Other threads have excluded all peaks below `bound`; if `has_plan`, `offset` is a plan of
-    theirs, which the kernel replaces by the search's own plan, if it has one.
+    The turn ends when the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
+    is a result to share. Other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
+    another thread. The kernel replaces it by the thread's own plan, if there is one.
     """
 
     end: int
@@ -81,31 +81,31 @@ class Turn(NamedTuple):
 
 
 NODES, BOUND, PEAK, IS_PROVING = range(4)
-"""The entries of an answer: nodes, least peak not excluded, peak of `offset` or ABSENT, if only proofs are left."""
+"""The answer's entries: nodes, least peak not excluded, peak of `offset` (or ABSENT), 1 if only proofs are left."""
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
-"""The outcomes of a turn: nodes spent or flag set; a pause; a better plan; a higher bound; no component above the
+"""The outcomes of a turn: nodes spent or flag set; pause; better plan; higher bound; no component left above the
 bound; infeasible; waiting for another thread; out of memory.
 """
 
 
 _FIRST_SEED = -2653508690321835842
-"""The seed of the first thread for seed 0; a constant, as computing it would import `numpy.random`."""
+"""The seed of the first thread for search seed 0; a constant, because computing it would import `numpy.random`."""
 
 
 @lru_cache(maxsize=16)
 def seed_of(seed: int, number: int) -> int:
-    """Return the seed of search thread `number` for the search's seed."""
+    """Return the random seed of search thread `number` in a search with the given seed."""
     if seed == number == 0:
         return _FIRST_SEED
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64).view(np.int64)[0])
 
 
 open_parts = CORE.kernel("open_parts", tables=1)
-"""`open_parts(instance)`: return the address of the shared state, which reads these arrays until closed."""
+"""`open_parts(instance)`: return the address of the threads' shared state, which reads the arrays until closed."""
 open_search = CORE.kernel("open_search", tables=1)
-"""`open_search(opening)`: return the address of a new thread's search."""
+"""`open_search(opening)`: return the address of the search of a new thread."""
 take_turn = CORE.kernel("take_turn", tables=2)
-"""`take_turn(search, turn)`: search, and return the outcome of the turn. Raises MemoryError."""
+"""`take_turn(search, turn)`: search for one turn, and return its outcome. Raises MemoryError."""
 close_parts = CORE.kernel("close_parts", tables=1)
 """`close_parts(parts)`: free the shared state, after all its searches are closed."""
 close_search = CORE.kernel("close_search", tables=1)

@@ -1,9 +1,9 @@
-"""The tables of the lemma search, which proves that buffers do not fit certain capacities; see lemma_proof.hpp.
+"""The tables of the lemma search, which proves that buffers do not fit into given capacities; see lemma_proof.hpp.
 
-A state describes where each of n buffers may still be in p pools: entry i * p + q is the least offset of buffer i in
-pool q, FAR if it may not be there, and GONE once it is placed. The state claims that the remaining buffers cannot be
-placed within these limits. A lemma is such a claim that is proved, for some of the buffers; a state whose limits for
-these buffers are at least as tight cannot be completed either.
+A state limits where each of n buffers may be in p pools: entry i * p + q is the least offset of buffer i in pool q,
+FAR if the pool is excluded, and GONE once the buffer is placed. It claims that the remaining buffers
+cannot be placed within these limits. A lemma is a proved claim about some of the buffers. It also refutes every state
+whose limits for these buffers are at least as tight.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from memplan.solvers.core.tables import CORE, Flags, Rows
 FAR = 2**62
 GONE = -1
 FOUND, EXHAUSTED, STOPPED, TOO_LARGE = 1, 0, -1, -3
-"""Outcomes: a placement; a proof that there is none; stopped; all fit except a part too large to search."""
+"""The outcomes: a placement; a proof that there is none; stopped; all placed but a component too large to search."""
 
 
 class LemmaInstance(NamedTuple):
-    """The `n` buffers and `p` pools of an instance, in units; row q * n + i of a column is buffer i in pool q.
+    """The `n` buffers and `p` pools of an instance, in units. Row q * n + i of a column is buffer i in pool q.
 
-    An offset o in a row has o % step == residue, is at least `lowest`, and its buffer is inside one page if `page` is
-    not 0.
+    An offset o in a row satisfies o % step == residue and o >= `lowest`. If `page` is not 0, the buffer must be inside
+    one page.
     """
 
     pools: int
     unit: int
     n_sets: int  # live sets
-    has_ties: bool  # some buffers may share bytes or are in rigid groups
+    has_ties: bool  # True if buffers may share bytes or form rigid groups
     source: I64  # (n,)
     size: I64
     pin: I64  # ABSENT: none
@@ -53,7 +53,7 @@ class LemmaInstance(NamedTuple):
 
 
 class LemmaQuestion(NamedTuple):
-    """The input of a lemma search; `instance` is the address of a LemmaInstance."""
+    """The input of a lemma search. `instance` is the address of a LemmaInstance."""
 
     instance: int
     capacity: I64  # (p,): the largest end of each pool, in units
@@ -61,7 +61,7 @@ class LemmaQuestion(NamedTuple):
 
 
 class LemmaTurn(NamedTuple):
-    """A turn of the search: the most nodes to spend, and `answer`, (nodes in all, sets, members of the sets)."""
+    """A turn of the search: `most` limits its nodes. `answer` receives (nodes in all, sets, members of the sets)."""
 
     most: int
     flag: I64  # (1,)
@@ -70,18 +70,18 @@ class LemmaTurn(NamedTuple):
 
 
 class LemmaSets(NamedTuple):
-    """The k sets of pairwise conflicting buffers, as positions in the instance, including pinned ones."""
+    """The k sets of pairwise conflicting buffers, pinned ones included, as positions in the instance."""
 
     first: I64  # (k + 1,)
     member: I64
-    live: I64  # (k,): the number of its live set, or ABSENT
-    free: I64  # (k * p,): units free of pinned members and reserved ranges below the end
+    live: I64  # (k,): the number of the live set that the set is, or ABSENT
+    free: I64  # (k * p,): units below the pool's end without pinned members or reserved ranges
 
 
 class LemmaLines(NamedTuple):
-    """The text of a proof, numbered after `sets` and `lemmas` earlier ones; `answer` is (address, bytes, lemmas).
+    """The text of a proof, numbered after `sets` and `lemmas` earlier lines; `answer` is (address, bytes, lemmas).
 
-    `need` is the limit that the proof requires of each entry, or GONE.
+    `need` is the limit of each state entry that the proof requires, or GONE for an entry that it does not use.
     """
 
     sets: int
@@ -93,10 +93,10 @@ class LemmaLines(NamedTuple):
 open_lemmas = CORE.kernel("open_lemmas", tables=1)
 """`open_lemmas(question)`: return the address of a search, which reads the question's arrays until it is closed."""
 run_lemmas = CORE.kernel("run_lemmas", tables=2)
-"""`run_lemmas(search, turn)`: search, and return the outcome. Raises MemoryError."""
+"""`run_lemmas(search, turn)`: search for one turn, and return the outcome. Raises MemoryError."""
 lemma_sets = CORE.kernel("lemma_sets", tables=2)
-"""`lemma_sets(search, sets)`: fill the table of sets."""
+"""`lemma_sets(search, sets)`: fill `sets` with the conflict sets of the search."""
 lemma_lines = CORE.kernel("lemma_lines", tables=2)
-"""`lemma_lines(search, lines)`: write the proof of an exhausted search; it is valid until the next call."""
+"""`lemma_lines(search, lines)`: write the proof of an exhausted search; the text is valid until the next call."""
 close_lemmas = CORE.kernel("close_lemmas", tables=1)
-"""`close_lemmas(search)`: free a search."""
+"""`close_lemmas(search)`: free the memory of a search."""

@@ -9,14 +9,14 @@ from memplan.solvers.core.tables import CORE, Rows
 
 
 class PackRules(NamedTuple):
-    """The rules of one pool and of `n` buffers; all lengths and offsets in units.
+    """The rules of one pool for `n` buffers, with all lengths and offsets in units.
 
-    A body, which is a rigid group or a single buffer, may have the offset `lowest` of its first buffer and every `step`
-    above it up to `highest`, if none of its buffers ends above `capacity`, and each buffer at offset o has page 0 or (o
-    + page_shift) % page + size <= page. A bank begins at each offset o with (o + bank_shift) % bank == 0; bank 0 means
-    no banks. The two buffers of a pair keep `clearance` free between them, and a border of the grid, whose borders are
-    like those of banks; grid 1 requires none. `width` is the number of live sets in a block; a flat pack files a buffer
-    in every block that it meets, without a tree.
+    A body is a rigid group or a single buffer. Its offset is that of its first buffer: `lowest` plus a multiple of
+    `step`, at most `highest`. No buffer may end above `capacity`. A buffer at offset o with a page must satisfy (o +
+    page_shift) % page + size <= page; page 0 means no page. A bank begins at each offset o with (o + bank_shift) % bank
+    == 0; bank 0 means no banks. Between the two buffers of a pair, `clearance` units stay free, and a border of the
+    grid lies between them, counted from bank_shift; grid 1 has no effect. `width` is the number of live sets in a
+    block. A flat pack stores each buffer in every block that it overlaps, instead of in a tree.
     """
 
     distance: I64  # (n,): units from the body's offset to the buffer
@@ -33,12 +33,12 @@ class PackRules(NamedTuple):
     pair: I64
     clearance: I64
     grid: I64
-    share_first: I64  # (n + 1,): buffers that may share its offset, symmetric
+    share_first: I64  # (n + 1,): the buffers that may share a buffer's offset, symmetric
     share: I64
-    border_first: I64  # (n + 1,): units of a bank that must stay free at its start, for others of its body
+    border_first: I64  # (n + 1,): units that must stay free at a bank's start, for other buffers of the body
     border: I64
     reserved: Rows  # (r, 2): disjoint ascending address ranges
-    barred_first: I64  # (n + 1,): disjoint ascending ranges without its offset
+    barred_first: I64  # (n + 1,): disjoint ascending ranges of forbidden offsets
     barred: Rows
     capacity: int
     bank: int
@@ -48,7 +48,7 @@ class PackRules(NamedTuple):
 
 
 class PackOrder(NamedTuple):
-    """The `k` buffers to place, body after body, and their offsets."""
+    """The `k` buffers to place, one body after another, and their offsets, which the kernel fills in."""
 
     order: I64  # (k,): buffers
     body_first: I64  # (bodies + 1,): the first entry of each body in `order`
@@ -58,10 +58,9 @@ class PackOrder(NamedTuple):
 
 
 pack = CORE.kernel("pack", tables=2)
-"""`pack(rules, wanted)`: place each buffer of an order, and fill in its offset, ABSENT if none is free. Raises
-MemoryError.
+"""`pack(rules, wanted)`: place the buffers in the given order and fill in their offsets. Raises MemoryError.
 
-First fit takes the lowest free offset. Best fit takes the lowest shared offset, or else the one from which the body
-could be moved up least. Once flag[0] is not 0, the remaining buffers get ABSENT. No sum exceeds 2^63 - 1, whatever the
-sizes.
+A buffer without a free offset gets ABSENT. First fit chooses the lowest free offset. Best fit chooses the lowest
+shared offset, or else the tightest gap: the offset from which the body could be moved up least. Once flag[0] is not
+0, all remaining buffers get ABSENT. Sums cannot overflow int64, whatever the sizes.
 """

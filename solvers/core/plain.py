@@ -1,6 +1,6 @@
-"""Plain problems in one call: live sets, bound, packing in quick orders, and an exact search for the remaining gap.
+"""Plain problems in one call of the core: live sets, lower bound, greedy orders and, for a remaining gap, exact search.
 
-A plain problem has one pool, one lifetime for each buffer, and no rules but capacity and alignment.
+A plain problem has one pool, one lifetime per buffer, and no rules except capacity and alignment.
 """
 
 import weakref
@@ -21,21 +21,21 @@ from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
 _MOST = 512
-"""The most buffers for which a scan of all placed ones is fast."""
+"""The limit of buffers: up to it, a scan of all placed buffers is fast."""
 _LARGEST = 2**60
 _MADE = ("unit", "objective", "pools", "size", "traffic", "alignment", "start", "end", "live_set_time")
 _NO_RANGES = column(np.zeros((0, 2)))
 _RULES = attrgetter(*(Pool.model_fields.keys() - {"name", "size", "cost"}))
-"""Returns the rules of a pool besides its size."""
+"""A function that returns a pool's rules other than its size."""
 _NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainTask(NamedTuple):
-    """The `n` buffers and the limits of a call; see OrderTask in quick_orders.hpp, and `Turn` for the exact search.
+    """The `n` buffers and the limits of one call; see OrderTask in quick_orders.hpp, and `Turn` for the exact search.
 
-    Without `nodes` there is no exact search. After `seconds` (0: no clock), or once flag[0] is not 0, no further search
-    starts. `columns` receives sizes and alignments in units, starts and ends in live sets, the times of these, and the
-    canonical order; `offset` the offsets, in units, of the best order and of the exact search.
+    With `nodes` 0, there is no exact search. After `seconds` (0: no limit), or once flag[0] is not 0, no search starts.
+    `columns` receives sizes and alignments in units, starts and ends in live sets, the times of the live sets, and the
+    canonical order. `offset` receives the offsets, in units, of the best greedy order and of the exact search.
     """
 
     size: I64  # (n,), all positive
@@ -56,12 +56,12 @@ class PlainTask(NamedTuple):
 
 
 plan_plain = CORE.kernel("plan_plain", tables=1)
-"""`plan_plain(task)`: compile the buffers, bound the peak, pack in orders, and search."""
+"""`plan_plain(task)`: compile the buffers, compute a lower bound, pack greedily, and search exactly."""
 
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search that has ended a turn; if it has a `peak`, `offset` is its best plan."""
+    """An exact search after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
 
     parts: Handle
     search: Handle
@@ -75,9 +75,9 @@ class BegunSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
-    """The result of one call for a plain problem.
+    """The result of one call of the core for a plain problem.
 
-    rule: the number of the best quick order, -1 if no order fits.
+    rule: the number of the best greedy order, or -1 if the buffers fit in no order.
 
     order: the canonical order of the buffers, (n,).
     """
@@ -92,7 +92,7 @@ class PlainStart:
 
 
 class Limits(NamedTuple):
-    """The limits of a call, see PlainTask; `target` is the peak, in units, at which the packing stops."""
+    """The limits of a call; see PlainTask. Packing stops once a plan reaches the peak `target`, in units."""
 
     target: int = 0
     first: int = 2**62
@@ -103,9 +103,9 @@ class Limits(NamedTuple):
 
 
 def suits(problem: Problem) -> bool:
-    """Return True if a problem is plain and small: at most 512 buffers, and numbers up to 2^60.
+    """Return True if a problem is plain, and small enough: at most 512 buffers, with numbers below 2^60.
 
-    A plain problem has one pool with only a size and an alignment, and one lifetime for each buffer.
+    A plain problem has one pool with only a size and an alignment, and one lifetime per buffer.
     """
     table, pool = problem.buffers, problem.pools[0]
     if problem.objective not in ("peak", "fit") or not 0 < len(table) <= _MOST or len(problem.pools) > 1:
@@ -120,12 +120,12 @@ def suits(problem: Problem) -> bool:
 
 
 def suits_instance(instance: Instance) -> bool:
-    """Return True if an instance is plain and has at most 512 buffers."""
+    """Return True if an instance is plain, and has at most 512 buffers."""
     return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def start_of(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
-    """Compile a suitable problem (unless its instance is given), bound it, pack it in orders, and search it."""
+    """Compile a suitable problem, unless `instance` is given; bound its peak, pack it greedily, and search."""
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
     task = _run_core(
@@ -135,7 +135,7 @@ def start_of(problem: Problem, limits: Limits, instance: Instance | None = None)
 
 
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
-    """Return the instance of a problem from the columns that the call filled."""
+    """Return the instance of a problem, from the columns that the core filled."""
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
     size, step, start, end, time, _ = freeze(task.columns)
@@ -155,7 +155,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     blanks = _default_columns(len(table))
     instance = Instance(**blanks, **fields)
     words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
-    # Values of cached properties are in __dict__, so these need not be computed.
+    # Store the values of cached properties in __dict__, so that they need not be computed.
     instance.__dict__.update(
         has_one_lifetime_each=True,
         lifetime_buffer=blanks["source"],
@@ -167,9 +167,9 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
 
 
 def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
-    """Return one-pool offsets whose peak equals the lower bound; None if orders and `nodes` nodes find none.
+    """Return offsets in one pool whose peak equals the lower bound, or None if no order and no search finds them.
 
-    It is for callers that verify the offsets themselves, and can do without them.
+    The exact search stops after `nodes` nodes. Callers must verify the offsets and cope with None.
     """
     n = len(size)
     if not 0 < n <= _MOST or int(size.min()) <= 0 or n * (int(size.max()) + alignment) >= _LARGEST:
@@ -179,7 +179,7 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
     unit, _, bound, _, _, *words = task.answer.tolist()
     *_, parts, address = words
     if address:
-        _close(Handle(parts), Handle(address))
+        _close_search(Handle(parts), Handle(address))
     for offset in task.offset * unit:
         if words[6] >= 0 and int((offset + size).max()) == bound * unit:
             return cast(I64, offset)
@@ -187,14 +187,14 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
-    """Bound a suitable instance and pack it in orders, without the exact search, whose units differ."""
+    """Bound the peak of a suitable instance and pack it greedily. There is no exact search, as its units differ."""
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
     task = _run_core(columns, instance.pools[0].capacity, limits, flag)
     return _start_from_task(instance, task, int(task.answer[0]))
 
 
 def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
-    """Return the task for these buffers after the call of the core."""
+    """Call the core for these buffers, and return the filled task."""
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -204,7 +204,7 @@ def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits,
 
 
 def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
-    """Return the result of a call, with numbers in the units of the instance."""
+    """Return the result of a call of the core, converted to the units of the instance."""
     _, _, end, load, missing, *words = task.answer.tolist()
     why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
     witness = _bound_witness(instance, unit, *why)
@@ -219,13 +219,13 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
     if address:
         handles = Handle(parts), Handle(address)
         begun = BegunSearch(*handles, outcome, nodes, bound, peak, bool(is_proving), by_search)
-        weakref.finalize(begun, _close, *handles)
+        weakref.finalize(begun, _close_search, *handles)
     offset = by_order if unit == 1 else by_order * unit
     return PlainStart(instance, proof, rule, tried, offset, task.columns[-1], begun)
 
 
 def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return the witness of a bound: a live set, the part of one on a grid (in the call's units), or one buffer."""
+    """Return the witness of a bound: one buffer, a live set, or the part of a live set that is aligned to a grid."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)
@@ -237,13 +237,13 @@ def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: in
 
 @lru_cache(maxsize=64)
 def _default_columns(n: int) -> dict[str, Any]:
-    """Return the columns of `n` plain buffers that are constant or depend only on `n`."""
+    """Return the instance columns of `n` plain buffers that are constant or depend only on `n`."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
     blanks = {name: freeze(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}
     return blanks | {"allowed": freeze(np.ones((1, n), dtype=np.bool_))}
 
 
-def _close(parts: Handle, search: Handle) -> None:
+def _close_search(parts: Handle, search: Handle) -> None:
     close_search(search)
     close_parts(parts)

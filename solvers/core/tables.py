@@ -1,6 +1,6 @@
-"""The compiled libraries, and the tables that their kernels read and fill.
+"""The compiled libraries, and the tables through which Python passes data to their kernels.
 
-A table is a named tuple of arrays and numbers; its memory layout is that of the C++ struct with the same fields.
+A table is a named tuple of arrays and numbers. It has the memory layout of the C++ struct with the same fields.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ ARRAYS: dict[Any, tuple[np.dtype[Any], int]] = {
     Flags: (np.dtype(np.bool_), 1),
     F64: (np.dtype(np.float64), 1),
 }
-"""The array annotations of tables, each with (dtype, number of axes); other fields are int, bool or float."""
+"""The array annotations of table fields, with (dtype, number of axes). All other fields are int, bool or float."""
 
 _Table = TypeVar("_Table", bound=NamedTuple)
 _Bytes = c_char * 0
@@ -37,23 +37,23 @@ _Bytes = c_char * 0
 
 @cache
 def fields(table: type[NamedTuple]) -> dict[str, Any]:
-    """Return the annotations of a table's fields, in order."""
+    """Return the annotations of a table's fields, in the order of the fields."""
     return get_type_hints(table, include_extras=True)
 
 
 @cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
-    """Return the array type of each field, or None, and the struct of all: an array has an address and a shape."""
+    """Return the array type of each field (None for a number), and the struct layout; an array is (address, shape)."""
     hints = fields(table).values()
     words = ("d" if hint is float else "q" * (1 + ARRAYS[hint][1]) if hint in ARRAYS else "q" for hint in hints)
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
 
 
 class Reference(Generic[_Table]):
-    """A table in the layout that kernels read; they read and write its arrays in place, so its fields must not change.
+    """A table in the memory layout of kernels, which read and write its arrays in place. Its fields must not change.
 
-    The table's docstring says which arrays a kernel fills; whether these are writable is not checked. Raises ValueError
-    if an array is not contiguous or differs from its annotation, or if a number does not fit into int64.
+    The table's docstring names the arrays that a kernel fills; they must be writable, which is not checked. Raises
+    ValueError if an array is not contiguous or differs from its annotation, or if a number does not fit into int64.
     """
 
     __slots__ = ("_words", "address", "table")
@@ -67,14 +67,16 @@ class Reference(Generic[_Table]):
                 continue
             flags = value.flags
             if value.dtype != array[0] or value.ndim != array[1] or not flags.c_contiguous:
-                raise ValueError(f"{type(table).__name__}: an array is {value.dtype}, {value.shape}, or has gaps")
-            # This takes a third of the time of numpy's own attribute.
+                raise ValueError(
+                    f"{type(table).__name__}: arrays must be contiguous {array[0]}, got {value.dtype}, {value.shape}"
+                )
+            # Reading the address through ctypes takes a third of the time of numpy's own attribute.
             address = addressof(_Bytes.from_buffer(value)) if flags.writeable else value.ctypes.data
             words += (address, *value.shape)
         try:
             packed = layout.pack(*words)
         except error as what:
-            raise ValueError(f"{type(table).__name__}: a number is not one of int64: {what}") from None
+            raise ValueError(f"{type(table).__name__}: numbers must fit into int64: {what}") from None
         self.table = table
         self._words = (c_int64 * (layout.size // 8)).from_buffer_copy(packed)
         self.address = addressof(self._words)
@@ -86,15 +88,16 @@ _NO_MEMORY = -(2**63)  # kNoMemory in stack.hpp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """The address of an object that the core has opened, which is passed to kernels in place of a table."""
+    """The address of an object of the core, such as an open search. Kernels accept it in place of a table."""
 
     address: int
 
 
 def _installed_library(folder: Path) -> Path | None:
-    """Return a folder's library in the installed memplan, or None; raises UnbuiltError if its sources differ.
+    """Return a folder's library in the installed memplan package, or None if there is none.
 
-    If Python is started in a checkout, it imports the checkout instead of the installed package, which may be built.
+    A checkout that is not built can use it, as Python then imports the checkout instead of the installed package.
+    Raises UnbuiltError if the installed library was built from other sources.
     """
     from importlib.metadata import distributions
 
@@ -106,24 +109,23 @@ def _installed_library(folder: Path) -> Path | None:
             continue
         note = file.with_name("sources.txt")
         if not note.exists() or note.read_text() != digest_of(folder):
-            rule = f"was not built, and memplan {found.version}, which is installed, is of other sources"
-            raise UnbuiltError(f"{library_of(folder)}: the compiled core {rule}; build it anew: {REMEDY}")
+            rule = f"must be built, as the installed memplan {found.version} has other sources"
+            raise UnbuiltError(f"{library_of(folder)}: the compiled core {rule}; build it with: {REMEDY}")
         return file
     return None
 
 
 class Library:
-    """The library of a folder `core`, loaded on first use; thread-safe."""
+    """The shared library of a folder `core`, which is loaded at its first use. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @cached_property
     def handle(self) -> CDLL:
-        """The loaded library.
+        """The loaded library, or that of the installed memplan if this checkout is not built and has the same sources.
 
-        In a checkout without a built library, it is the installed memplan's library, if it has the same sources. Raises
-        UnbuiltError if there is none, or if this machine cannot load it.
+        Raises UnbuiltError if there is no such library, or if this machine cannot load it.
         """
         file = library_of(self.folder)
         file = file if file.exists() else _installed_library(self.folder) or file
@@ -131,13 +133,13 @@ class Library:
             return CDLL(str(file))
         except OSError as error:
             reason = f"cannot be loaded: {error}" if file.exists() else "was not built"
-            raise UnbuiltError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
+            raise UnbuiltError(f"{file}: the compiled core {reason}; build it with: {REMEDY}") from None
 
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
-        """Return a function with `tables` tables as parameters, which fills some of their arrays and returns an int.
+        """Return a function that calls a kernel with `tables` tables, some of whose arrays it fills.
 
-        It runs without the GIL. The tables must have the declared types, which are not checked. Raises MemoryError if
-        the kernel cannot allocate memory.
+        The function returns an int. The kernel runs without the GIL. The types of the tables are not checked. Raises
+        MemoryError if the kernel cannot allocate memory.
         """
         called: list[Callable[..., int]] = []
 
@@ -148,7 +150,7 @@ class Library:
                 called.append(function)
             result: int = called[0](*[table.address for table in given])
             if result == _NO_MEMORY:
-                raise MemoryError(f"{name}: there is no memory for what it counts")
+                raise MemoryError(f"{name}: the kernel must allocate its tables, but memory ran out")
             return result
 
         return call

@@ -1,4 +1,4 @@
-"""The tables of the kernels that search plans of several memories, window by window; see windows.hpp."""
+"""The tables of the kernels that plan several memories and improve the plan window by window; see windows.hpp."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from memplan.solvers.core.tables import CORE, Rows
 
 
 class Spaces(NamedTuple):
-    """The `n` buffers and `p` memories of an instance; all lengths and offsets in its units.
+    """The `n` buffers and `p` memories of an instance, with all lengths and offsets in units.
 
-    Buffer `i` may be in memory `q` if homes[q, i] is not 0, at lowest[q, i] and every alignment[q, i] above it up to
-    highest[q, i], and costs price[q, i] steps there. Buffers with equal `together` must be in one memory, those with
-    equal `lead` at their `distance` from each other. If capacity[q] is ABSENT, memory `q` has room for all buffers, and
-    no offset is searched there.
+    Buffer `i` may be in memory `q` if homes[q, i] is not 0. It costs price[q, i] steps there, and its offset is
+    lowest[q, i] plus a multiple of alignment[q, i], at most highest[q, i]. Buffers with equal `together` must be in the
+    same memory. Buffers with equal `lead` keep the differences of their `distance`. If capacity[q] is ABSENT, memory
+    `q` fits all buffers, so no offsets are searched there.
     """
 
     size: I64  # (n,)
@@ -28,7 +28,7 @@ class Spaces(NamedTuple):
     end: I64
     conflict_first: I64  # (n + 1,): conflicts by name, symmetric
     conflict: I64
-    together: I64  # (n,): the first of its group
+    together: I64  # (n,): the first buffer of the group that must be in one memory
     lead: I64
     distance: I64
     capacity: I64  # (p,)
@@ -37,11 +37,11 @@ class Spaces(NamedTuple):
 
 
 class WindowSearch(NamedTuple):
-    """The task: a plan to be improved with limited work; buffers in memory ABSENT have no place yet.
+    """The task of improving a plan with limited work. Buffers in memory ABSENT are not placed yet.
 
-    goal[i] is the cost of buffer `i` in the cheapest choice that ignores offsets; `home` has the memories of that
-    choice, if it is to be packed first. The kernel changes `pool`, `offset` and the state of random numbers, and fills
-    `answer`: 1 if all buffers have a place, and the work done.
+    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. `home` is that choice if
+    it must be packed first, or else empty. The kernel updates `pool`, `offset` and the random state, and fills
+    `answer`: (1 if all buffers are placed, work done).
     """
 
     goal: I64  # (n,)
@@ -49,17 +49,17 @@ class WindowSearch(NamedTuple):
     pool: I64
     offset: I64
     work: int
-    pack_nodes: int  # nodes of exact searches for each buffer where `home` is packed; 0 for a quick packing
+    pack_nodes: int  # nodes per buffer of the exact searches that pack `home`; 0: pack greedily
     random: I64  # (1,), not 0
     flag: I64  # (1,)
     answer: I64  # (2,)
 
 
 class StackCuts(NamedTuple):
-    """The task: for a choice of memories, find sets of buffers that end above end[q] in memory q in every stack.
+    """The task of finding sets of buffers that, in a choice of memories, end above end[q] in memory q however stacked.
 
-    The kernel fills the fields from `cut_pool` on: the memory of each set, the least end of its buffers there, its
-    buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets for which the arrays have no space are left out.
+    The kernel fills the fields from `cut_pool` on: the memory of each set g, the least end of its buffers there, its
+    buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets that exceed the space of the arrays are omitted.
     """
 
     pool: I64  # (n,)
@@ -72,6 +72,6 @@ class StackCuts(NamedTuple):
 
 
 search_windows = CORE.kernel("search_windows", tables=2)
-"""`search_windows(spaces, task)`: improve the plan of the task in place. Raises MemoryError."""
+"""`search_windows(spaces, task)`: improve the task's plan in place. Raises MemoryError."""
 refute_stacks = CORE.kernel("refute_stacks", tables=2)
-"""`refute_stacks(spaces, task)`: fill the task with sets of buffers that do not fit. Raises MemoryError."""
+"""`refute_stacks(spaces, task)`: fill `task` with sets of buffers that do not fit. Raises MemoryError."""

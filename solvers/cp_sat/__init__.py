@@ -1,1 +1,1 @@
-"""Constraint programming with OR-Tools' CP-SAT, with one NoOverlap for each live set of each pool."""
+"""Constraint programming with CP-SAT of OR-Tools: one NoOverlap constraint per live set and pool."""

@@ -1,4 +1,4 @@
-"""CP-SAT's variables for offsets in pools, and their constraints; each constraint is a function named after it."""
+"""CP-SAT variables for the offsets of buffers, and their constraints; each function is named after its constraint."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddressBox:
-    """A buffer in one of its possible pools: its offsets there, if the literal `is_here` is true (1: always).
+    """The variables of a buffer in one of its possible pools; the literal `is_here` says if it is there (1: always).
 
-    Its start is between `lowest` and `highest`, even if the buffer is in another pool.
+    `start` is between `lowest` and `highest` even if the buffer is in another pool.
     """
 
     start: IntVar
@@ -29,17 +29,17 @@ class AddressBox:
 
 
 AddressBoxes = list[dict[int, AddressBox]]
-"""For each buffer, its box in each pool where it fits."""
+"""For each buffer, the box in each pool in which it fits."""
 
 
 def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> AddressBoxes:
-    """Return the boxes below the given ends of pools; only buffers with several pools have optional intervals."""
+    """Return the boxes of all buffers below the given ends; only buffers with several pools get optional intervals."""
     boxes: AddressBoxes = [{} for _ in range(len(instance))]
     for i, homes in enumerate(spans(instance, ends)):
         size = int(instance.size[i])
         for q, (lowest, highest) in homes.items():
             start = model.new_int_var(lowest, highest, "")
-            # Optional intervals weaken propagation, so only buffers with a choice have them.
+            # Optional intervals weaken propagation, so only buffers with several possible pools get one.
             if len(homes) == 1:
                 boxes[i][q] = AddressBox(start, model.new_fixed_size_interval_var(start, size, ""), 1, lowest, highest)
             else:
@@ -50,44 +50,44 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 
 
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Require whole alignment steps above the lowest offset; members of a rigid group follow their anchor."""
+    """Require each start to be the lowest offset plus whole alignment steps; rigid groups align only their anchor."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
-            # A single offset is aligned already.
+            # A range with a single offset is aligned already, so it needs no constraint.
             if step > 1 and box.lowest < box.highest:
                 steps = model.new_int_var(0, (box.highest - box.lowest) // step, "")
                 model.add(box.start == box.lowest + step * steps)
 
 
 def choose_pools(model: CpModel, boxes: AddressBoxes) -> None:
-    """Require exactly one pool for each buffer; for a buffer without any, the question becomes infeasible."""
+    """Require exactly one pool for each buffer; a buffer that fits in no pool makes the model infeasible."""
     for homes in boxes:
         if len(homes) != 1:
             model.add_exactly_one([box.is_here for box in homes.values()])
 
 
 def colocated_buffers_live_in_one_pool(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Require the pool of the first buffer in each colocation group; all members may use the same pools."""
+    """Require the members of a colocation group to be in the pool of its first buffer."""
     for i, colocation in enumerate(instance.colocation.tolist()):
         for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
             model.add(box.is_here == boxes[colocation][q].is_here)
 
 
 def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Require each member's distance from the anchor of its rigid group."""
+    """Require each member of a rigid group to keep its distance from the group's anchor."""
     for i, anchor in enumerate(instance.anchor.tolist()):
         for q, box in boxes[i].items() if anchor != i else ():
             model.add(box.start == boxes[anchor][q].start + int(instance.distance[i]))
 
 
 def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Limit each start's position within its page, so that the buffer ends in the same page."""
+    """Require each buffer to end in the page in which it starts, where its pool has pages."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items():
             page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
             size = int(instance.size[i])
-            # At each offset of its range, the buffer is inside one page.
+            # Skip buffers whose whole offset range lies in one page, as they cannot cross a border.
             if page == 0 or (box.lowest + shift) % page + box.highest - box.lowest + size <= page:
                 continue
             first, last = (box.lowest + shift) // page, (box.highest + shift) // page
@@ -96,7 +96,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Exclude from each start the ranges that are barred to it."""
+    """Exclude the barred offset ranges from each start."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             from ortools.sat.python.cp_model import Domain
@@ -107,7 +107,7 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
 
 @dataclass(eq=False)
 class Banks:
-    """The banks that buffers touch: in pool `q` with banks, those with numbers first <= bank < past."""
+    """The variables for the banks that buffers touch: in a pool with banks, the numbers first <= bank < past."""
 
     model: CpModel
     instance: Instance
@@ -115,13 +115,13 @@ class Banks:
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
     def common_pools(self, i: int, j: int, by_bank: bool = True) -> Iterator[int]:
-        """Yield the pools that both buffers may use; for `by_bank`, only those with banks."""
+        """Yield the pools that both buffers may use. With `by_bank`, yield only pools with banks."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
             if self.instance.pools[q].bank or not by_bank:
                 yield q
 
     def bank_range(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return the variables (first, past) for a buffer in a pool with banks."""
+        """Return the variables (first, past): the banks that buffer `i` touches in pool `q`."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = pool.bank, pool.bank_shift
@@ -134,21 +134,21 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return (first, past) of the banks or the bytes in which a buffer of a priced pair can meet the other."""
+        """Return (first, past) of the banks or bytes in which buffer `i` can meet the other buffer of its pair."""
         start = self.boxes[i][q].start
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the banks that a buffer touches, as an optional interval."""
+        """Return the range of banks that a buffer touches, as an optional interval."""
         first, past = self.bank_range(i, q)
-        # A buffer that starts and ends inside banks touches up to two more than it fills.
+        # A buffer that starts and ends inside banks touches up to two banks more than its size fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")
 
 
 def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Banks) -> None:
-    """Require the bank intervals of partners to be disjoint."""
+    """Require that the two buffers of a bank pair touch no common bank."""
     intervals = {}
     for i, j in pairs_of(instance.bank_first, instance.bank_with):
         for q in banks.common_pools(i, j):
@@ -159,7 +159,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return, for each priced pair, a literal that is true if the two meet."""
+    """Return a literal for each priced pair; it is true if the two buffers meet in a bank or in bytes."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

@@ -1,7 +1,7 @@
-"""The CP-SAT search, goal by goal: short feasibility questions ("is there a plan at the bound?"), then minimisation.
+"""The CP-SAT search, goal by goal: short feasibility questions ("is there a plan at the bound?"), then minimization.
 
-Running times have heavy tails, so several short runs, with different orders, limits and seeds, come before each long
-one. The best plan's value is an upper limit and, where a goal is minimised, the plan is also a hint.
+Run times are heavy-tailed, so several short runs with different orders, limits and seeds precede each long run. The
+value of the best plan is an upper limit. Where a goal is minimized, the plan is also a hint.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 NAME = "cp-sat"
 _UNITS_PER_WORK = 100_000_000
-"""The units of Search.work_limit for a deterministic second of CP-SAT; with long NoOverlaps up to 100 times as many."""
+"""The units of Search.work_limit in a deterministic second of CP-SAT; long NoOverlaps use up to 100 times as many."""
 _PATIENCE = 30
-"""The seconds of the clock allowed for a deterministic one; more are allowed only if no clock may decide."""
+"""The wall-clock seconds allowed per deterministic second, unless the search must not depend on a clock."""
 _WORK_PER_ENTRY = 3e-8
-"""The work of adding one buffer to the NoOverlap of one live set, in deterministic seconds."""
+"""The work of adding a buffer to the NoOverlap of one live set, in deterministic seconds."""
 _EXACT_IN_DOUBLE = 2**53
 
 
 class CpSatEngine:
-    """Answers questions with CP-SAT, each with the next of `orders` and a new seed, and counts the work."""
+    """The CP-SAT runs of a search. Each run gets the next of `orders` and a new seed, and its work is counted."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
@@ -51,13 +51,13 @@ class CpSatEngine:
 
     @property
     def is_spent(self) -> bool:
-        """True if the search is over, or its work limit is reached."""
+        """True if the search is over or its work limit is reached."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def answer(self, question: CpSatQuestion, work: float) -> int:
-        """Answer a question with limited work, and return the bound on its goal that the engine reports.
+        """Solve a question with limited work, and return the lower bound on its goal that CP-SAT reports.
 
-        Work is counted in CP-SAT's deterministic seconds, so that the machine's load hardly affects the result.
+        Counts work in deterministic seconds, almost unaffected by load. Raises ValueError if CP-SAT rejects the model.
         """
         from ortools.sat.python import cp_model
 
@@ -73,14 +73,14 @@ class CpSatEngine:
         self.work_left -= solver.deterministic_time + self.building_work
         self.search.log(f"{NAME}: {question}: {solver.status_name(status)} after {solver.wall_time:.3f} s")
         if status == cp_model.MODEL_INVALID:
-            raise ValueError(f"{NAME} refuses the model: {model.validate()}")
+            raise ValueError(f"{NAME}: the model must be valid, got {model.validate()}")
         if status == cp_model.INFEASIBLE:
             return question.limit + 1
         bound = solver.best_objective_bound
         return ceil(bound - 1e-6) if question.is_minimised and 0 < bound < _EXACT_IN_DOUBLE else 0
 
     def _set_parameters(self, solver: CpSolver, question: CpSatQuestion, work: float) -> None:
-        """Set seed, limits, workers and strategy for a question."""
+        """Set the seed, limits, number of workers and search strategy of a run."""
         from ortools.sat.python import cp_model
 
         parameters = solver.parameters
@@ -91,15 +91,15 @@ class CpSatEngine:
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
-            parameters.merge_no_overlap_work_limit = 0.0  # live sets are maximal already
+            parameters.merge_no_overlap_work_limit = 0.0  # The live sets are maximal, so merging gains nothing.
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
-        # With strong propagation, proofs above the bound take 0.1 s instead of minutes; other questions become slower.
+        # Strong propagation proves minima in 0.1 s instead of minutes, but it slows down all other questions.
         parameters.use_strong_propagation_in_disjunctive = question.is_minimised
 
 
 def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
-    """Add the best plan as a hint: its pools, and its offsets in them."""
+    """Give CP-SAT the pools and offsets of the best plan as a hint."""
     for homes, pool, offset in zip(boxes, best.pool.tolist(), best.offset.tolist(), strict=True):
         for q, box in homes.items():
             if len(homes) > 1:
@@ -109,7 +109,7 @@ def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
 
 
 def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
-    """Return a callback that offers each solution, as found and moved down, and stops when the search is over."""
+    """Return a callback that offers solutions, also with buffers moved down, and stops CP-SAT in time."""
     from ortools.sat.python import cp_model
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
@@ -128,15 +128,15 @@ def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) 
 
 
 _LARGEST = 2**60
-"""The limit on sums of sizes and of costs, as CP-SAT uses int64."""
+"""The limit of sums of sizes and of costs, because CP-SAT uses int64."""
 _MOST_ENTRIES = 1_000_000
-"""The most buffers, summed over the live sets; larger models take too long to build."""
+"""The limit of buffers summed over the live sets; larger models take too long to build."""
 _FIRST_RUN = 0.015
-"""The work of a first short run, in CP-SAT's deterministic seconds; one is about three seconds of the clock."""
+"""The work of the first short run, in deterministic seconds of CP-SAT; one takes about three seconds."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the best score is found and proved, or the search is over."""
+    """Offer plans and bounds until the best score is proved or the search is over."""
     refusal = _size_refusal(instance)
     if refusal is not None:
         search.log(f"{NAME}: {refusal}")
@@ -154,15 +154,16 @@ def _size_refusal(instance: Instance) -> str | None:
 
 
 def _horizons(instance: Instance) -> list[int]:
+    """Return an upper limit on the end of each pool in some best plan."""
     return [horizon(instance, q) for q in range(len(instance.pools))]
 
 
 @dataclass(frozen=True)
 class _NextQuestion:
-    """The kind of the next question, and its work limit.
+    """The kind of the next question, and its work limit in deterministic seconds.
 
-    "choice" looks for the cheapest choice of pools, "floor" for a plan at the bound, "between" for one at a limit above
-    it, and "best" for the best plan.
+    "choice" seeks the cheapest choice of pools, "floor" a plan at the lower bound, "between" a plan at a limit above
+    the bound, and "best" the best plan.
     """
 
     kind: Literal["choice", "floor", "between", "best"]
@@ -170,18 +171,18 @@ class _NextQuestion:
 
 
 def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    """Yield the kinds and the work of the questions for one goal."""
+    """Yield the kinds and work limits of the questions for one goal, without end."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
-        # Each run has another seed and order: running times are heavy-tailed, so several short runs beat a long one.
+        # Run times are heavy-tailed, so several short runs with new seeds and orders beat one long run.
         yield from [_NextQuestion("floor", work)] * 3
         yield from [_NextQuestion("between", work)] * 3
         yield _NextQuestion("best", 4 * work)
 
 
 class _GoalPursuit:
-    """Minimises the goals in turn, with earlier ones fixed at their proved values."""
+    """The minimization of the goals in turn; earlier goals are fixed at their proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
@@ -195,7 +196,7 @@ class _GoalPursuit:
         self.engine = CpSatEngine(instance, search, costs, _buffer_orders(instance, self.random))
 
     def min_value(self, goal: int) -> int | None:
-        """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
+        """Return the least value of a goal once it is reached and proved, or None if the search ends before."""
         floor = promising = self.goals.first_bound()
         for run in _questions_in_turn(goal):
             reached = self.goals.best_value(goal)
@@ -207,12 +208,12 @@ class _GoalPursuit:
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
             if run.kind == "floor" and floor > promising:
-                continue  # a refuted floor only rises by single units, so other limits find more
+                continue  # Refuted floors rise by one unit only, so skip them.
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Limits far below the best plan are hard to reach, and those just below it gain little.
+                # Try limits between: plans far below the best one are hard to find, and plans just below gain little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
-            at_least = self.engine.answer(self._question(goal, limit, run), run.work)
+            at_least = self.engine.answer(self._next_model_question(goal, limit, run), run.work)
             if at_least > floor:
                 floor = at_least
                 self.search.offer_bound(self.goals.score(floor), NAME)
@@ -220,7 +221,7 @@ class _GoalPursuit:
                 promising = floor
         return None
 
-    def _question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
+    def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
@@ -229,15 +230,15 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs as integers; if sums become too large, in a coarser unit, rounded down so that bounds hold."""
+    """Return the costs as integers. If sums would overflow, use a coarser unit and round down."""
     costs = Costs.from_instance(instance)
-    # As they are rounded down, a bound on the coarse costs also holds for the costs.
+    # Costs are rounded down, so a bound on the coarse costs also holds for the exact costs.
     coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)
     return costs.coarsen(coarser)
 
 
 def _buffer_orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
-    """Yield orders of buffers: by width, start and end, larger ones first among equals; later with noise."""
+    """Yield endless orders of buffers: by width, by start and by end, larger ones first on ties, later with noise."""
     n, sets = len(instance), instance.end - instance.start
     width = np.bincount(instance.lifetime_buffer, sets, minlength=n)
     first = np.zeros(n)

@@ -1,4 +1,4 @@
-"""The CP-SAT model of a question: its constraints, objective and search order."""
+"""The CP-SAT model of a question: constraints, objective and search order."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """The question whether there is an assignment whose pools end at most at `ends[q]`, within `steps` of cost.
+    """The question whether there is an assignment whose pools end at or below `ends[q]`, within `steps` cost steps.
 
-    If `is_minimised`, the `goal`, which is a pool's end or COST, is minimised. A question that `is_of_choice` concerns
-    only pools: do the sizes that are alive together fit, at any offsets?
+    If `is_minimised`, the run minimizes `goal`: the end of a pool, or COST. A question that `is_of_choice` concerns
+    only the pools: do the sizes that are alive together fit, whatever the offsets?
     """
 
     ends: tuple[int, ...]
@@ -52,19 +52,19 @@ class CpSatQuestion:
 
     @property
     def limit(self) -> int:
-        """The upper limit of the goal."""
+        """The upper limit of the goal: cost steps, or the end of the goal's pool in units."""
         return (self.steps or 0) if self.goal == COST else self.ends[self.goal]
 
     @property
     def has_fixed_search(self) -> bool:
-        """True if the search assigns offsets from the lowest up, which is best if only offsets are to be chosen."""
+        """True if the search assigns offsets from the lowest up, which is fastest if only offsets are undecided."""
         return not self.is_minimised and len(self.ends) == 1
 
 
 def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
-    """Build a question in an empty model, and return the boxes, by which solutions become assignments.
+    """Build the model of a question in an empty model, and return the boxes that convert solutions to assignments.
 
-    In a fixed search, `order` is the order of preference among buffers at the same offset.
+    In a fixed search, `order` decides between buffers with the same lowest offset.
     """
     boxes = address_boxes(model, instance, question.ends)
     clashes: list[IntVar] = []
@@ -85,7 +85,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
 
 
 def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, ends: tuple[int, ...]) -> Banks:
-    """Add all constraints on offsets in a given pool, and return the banks that buffers touch."""
+    """Add all constraints on the offsets within a pool, and return the variables for banks."""
     addresses_are_aligned(model, instance, boxes)
     rigid_groups_keep_their_distances(model, instance, boxes)
     no_page_is_crossed(model, instance, boxes)
@@ -99,7 +99,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
 
 
 def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Order indistinguishable buffers by pool and offset, which loses no assignment but permutations."""
+    """Order interchangeable buffers by pool and offset, which only excludes permutations of other assignments."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):
@@ -112,13 +112,13 @@ def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressB
 
 
 def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Add redundant constraints on sizes in live sets and pools, which propagate the choice of pools."""
+    """Limit the sizes in each live set and pool: redundant constraints that help propagation choose pools."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
             here = sharing.disjoint_buffers([i for i in instance.members(t).tolist() if q in boxes[i]])
-            # A pool that has room for the whole live set needs no constraint.
+            # A pool with space for the whole live set needs no constraint.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)
 
@@ -126,7 +126,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
 def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Bound the cost, in steps above the cheapest conceivable plan, and minimise it if it is the goal."""
+    """Bound the cost, in steps above the cheapest conceivable plan. If it is the goal, minimize it."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)
@@ -135,7 +135,7 @@ def _bound_cost(
 
 
 def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Minimise the end of the goal's pool."""
+    """Minimize the end of the goal's pool."""
     q = question.goal
     end = model.new_int_var(0, question.ends[q], "")
     for i, homes in enumerate(boxes):
@@ -145,7 +145,7 @@ def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, quest
 
 
 def _search_lowest_offsets_first(model: CpModel, boxes: AddressBoxes, order: I64) -> None:
-    """Make the search assign the lowest offsets first."""
+    """Make the search branch on the buffer with the lowest possible offset first, and assign that offset."""
     from ortools.sat.python import cp_model
 
     starts = [box.start for i in order.tolist() for box in boxes[i].values()]

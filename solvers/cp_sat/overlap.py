@@ -1,17 +1,17 @@
-"""The CP-SAT constraints that buffers in conflict do not overlap, unless they may share bytes.
+"""CP-SAT constraints that keep conflicting buffers disjoint, unless they may share bytes.
 
-Times are fixed, so a NoOverlap2D of lifetimes and addresses is replaced by one NoOverlap of addresses per maximal live
-set.
+Times are fixed, so one NoOverlap of address intervals per maximal live set replaces a NoOverlap2D of lifetimes and
+addresses.
 
-Each buffer has its own interval, except for two kinds:
+Each buffer has its own interval, with two exceptions:
 
-- Views, members of one rigid group that overlap: they are one interval, as their distances are fixed.
-- Partners: where two share an offset, the smaller lies inside the larger, which keeps everything else away from both;
-so the smaller one's interval is absent then. This leaves out buffers that may overlap the larger one, as its
-partners or views: buffers connected in this way are a cluster, and two buffers of a cluster that must not overlap
-get a separate constraint.
+- Views are members of one rigid group that overlap. Their distances are fixed, so one interval represents them.
+- Partners may share an offset. If they do, the smaller buffer lies inside the larger one, whose interval keeps all
+other buffers away from both, so the smaller one's interval is absent. The larger one's own partners and views may
+still overlap it. Buffers that partners and views connect form a cluster, and two buffers of a cluster that must not
+overlap get a separate constraint.
 
-Where views overlap and one of them has a partner, neither rule applies: they avoid all other buffers pair by pair.
+If overlapping views include a buffer with a partner, neither exception applies: pairwise constraints separate them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 Shares = dict[tuple[int, int, int], "IntVar"]
-"""By two partners (the lower position first) and a pool: the literal that they share an offset there."""
+"""The literals that two partners share an offset in a pool, by (lower position, higher position, pool)."""
 
 
 @dataclass(eq=False)
 class AddressIntervals:
-    """The intervals of the buffers in one pool; each interval is created once."""
+    """The intervals of all buffers in one pool; each interval is created once."""
 
     model: CpModel
     instance: Instance
@@ -55,12 +55,12 @@ class AddressIntervals:
         return Sharing(self.instance)
 
     def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
-        """Return intervals that represent members of a live set, and the members that they do not represent."""
+        """Return intervals that represent members of a live set, and the members without such an interval."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
         for views in self._overlapping_views([i for i in members if is_tied[i]]):
-            # Views may overlap each other, so one interval represents them all.
+            # Views may overlap each other, so one interval must represent them all.
             if len(views) == 1:
                 intervals.append(self.buffer_interval(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
@@ -70,30 +70,30 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, which is absent if the buffer is inside a partner in `among`."""
+        """Return the interval of a buffer, which is absent if the buffer lies inside a partner in `among`."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
-        shares = [share for share in (self._share(i, j) for j in around) if share is not None]
+        shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)
 
     def clusters(self, members: list[int]) -> list[list[int]]:
-        """Return the clusters among the members of a live set."""
+        """Return the clusters of partners and views among the members of a live set."""
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require two buffers to be disjoint, unless they share an offset or are views of each other."""
+        """Require two buffers to be disjoint, unless they share an offset or are in one rigid group."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
-        share = self._share(i, j)
+        share = self._sharing_literal(i, j)
         self.model.add_no_overlap(
             [self.buffer_interval(i), self._interval_unless_shared(j, [] if share is None else [share])]
         )
 
-    def _share(self, i: int, j: int) -> IntVar | None:
+    def _sharing_literal(self, i: int, j: int) -> IntVar | None:
         return self.shares.get((min(i, j), max(i, j), self.q))
 
     def _overlapping_views(self, members: list[int]) -> list[list[int]]:
-        """Return the members in groups of views that overlap directly or through others, each in ascending order."""
+        """Return the members in groups of transitively overlapping views, each in ascending order of distance."""
         anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
         views: list[list[int]] = []
         last, end = -1, 0
@@ -116,12 +116,12 @@ class AddressIntervals:
         return self._made[key]
 
     def _interval_unless_shared(self, i: int, shares: list[IntVar]) -> IntervalVar:
-        """Return the interval of a buffer, present if the buffer is here and none of the `shares` is true."""
+        """Return the interval of a buffer, present if the buffer is in this pool and all `shares` are false."""
         box, key = self.boxes[i][self.q], ("absent", i, *(share.index for share in shares))
         if not shares:
             return box.interval
         if key not in self._made:
-            # With one pool and one partner, the negated literal is enough.
+            # With one possible pool and one partner, the negated literal suffices, so no new literal is needed.
             is_sure = len(self.boxes[i]) == 1 == len(shares)
             is_there = ~shares[0] if is_sure else self._conjunction(box.is_here, shares)
             size = int(self.instance.size[i])
@@ -129,7 +129,7 @@ class AddressIntervals:
         return self._made[key]
 
     def _conjunction(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
-        """Return a literal that is true exactly if `is_here` is true and none of `shares` is."""
+        """Return a literal that is true exactly if `is_here` is true and all of `shares` are false."""
         is_there = self.model.new_bool_var("")
         self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
         self.model.add_bool_or([is_there, *shares]).only_enforce_if(is_here)
@@ -137,7 +137,7 @@ class AddressIntervals:
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
-    """Return, for each pair of partners and pool, the literal that both are there at one offset."""
+    """Return, for each pair of partners and each pool, the literal that both are in the pool at the same offset."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():
@@ -150,7 +150,7 @@ def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: Addr
 def live_buffers_do_not_overlap(
     model: CpModel, instance: Instance, boxes: AddressBoxes, shares: Shares, ends: Sequence[int]
 ) -> None:
-    """Add one NoOverlap for each live set and pool, including reserved ranges."""
+    """Add one NoOverlap for each live set and pool, with the reserved ranges of the pool."""
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
     live_sets = [instance.members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
@@ -159,7 +159,7 @@ def live_buffers_do_not_overlap(
         before: set[int] = set()
         for members in live_sets:
             here = [i for i in members if q in boxes[i]]
-            # If all its members in this pool were in the previous live set, a live set adds no constraint.
+            # Skip a live set whose members in this pool were all in the previous one, as it adds no constraint.
             if len(here) + len(reserved) > 1 and not before.issuperset(here):
                 _separate_live_set(model, intervals_of, here, reserved)
                 before = set(here)
@@ -168,7 +168,7 @@ def live_buffers_do_not_overlap(
 def _separate_live_set(
     model: CpModel, intervals_of: AddressIntervals, members: list[int], reserved: list[IntervalVar]
 ) -> None:
-    """Require a live set's buffers and the reserved ranges to be disjoint, by one NoOverlap where possible."""
+    """Keep a live set's buffers and the reserved ranges disjoint, by one NoOverlap where possible."""
     intervals, alone = intervals_of.intervals_of(members)
     model.add_no_overlap([*intervals, *reserved])
     for i in alone:
@@ -182,7 +182,7 @@ def _separate_live_set(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Add a NoOverlap for each pair in conflict or with a clearance, except views, with the clearance added."""
+    """Add a NoOverlap for each pair with a conflict or clearance, outside rigid groups; sizes include the clearance."""
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
     def interval(i: int, q: int, clearance: int) -> IntervalVar:
@@ -200,10 +200,10 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges of a pool, cut at `end`."""
+    """Return the reserved ranges of pool `q`, truncated at `end`."""
     return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return intervals for the reserved ranges of a pool, cut at `end`."""
+    """Return intervals for the reserved ranges of pool `q`, truncated at `end`."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

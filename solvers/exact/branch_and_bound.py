@@ -1,7 +1,7 @@
-"""The exact search for one pool, which finds and proves the least peak.
+"""The exact search for one pool, which finds the least peak and proves it.
 
-The search itself is in the core (search.hpp): components, capacities to try, restarts and learnt no-goods. Here,
-threads run turns of that search, and offer its plans and bounds.
+The search runs in the core (search.hpp): components, capacities to try, restarts and learnt no-goods. This module runs
+turns of it in threads, and offers its plans and bounds.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
 NODE_WORK = 4
-"""The units of Search.work_limit that each node counts."""
+"""The units of `Search.work_limit` that one node uses."""
 ENDLESS = 2**62
 _PAUSE = 4_000
-"""The nodes after which a thread reads the results of others."""
+"""The nodes after which a thread reads the results of the other threads."""
 _WAIT_S = 0.001
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Respects all rules except several pools, costs, rigid groups, pages, banks, and sharing of bytes. After a short
-    search with one thread, there is one thread for each processor, each with its own seed, weights and no-goods. A
-    deterministic search has one thread, and counts nodes. Kernels use int64 and list pairs of lifetimes, so an instance
-    whose sums may overflow, or with more than MAX_LIFETIMES lifetimes, is skipped.
+    Supports one pool without costs, rigid groups, pages, banks and shared bytes, and all other rules. After a short
+    search in one thread, each processor gets a thread with its own seed, weights and no-goods. A deterministic search
+    has one thread, and counts nodes. Kernels use int64 and list overlapping lifetimes, so instances whose sums may
+    overflow, or with more than MAX_LIFETIMES lifetimes, are skipped.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
     if pins_collide(instance, Packer(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
-        if search.flag[0] == 0:  # a stopped packer proves nothing
+        if search.flag[0] == 0:  # A stopped packer proves nothing.
             search.claim_infeasible(NAME)
         return
     begun: BegunSearch | None = search.begun
     parts = Parts(instance, search, begun)
     thread = SearchThread(parts, begun=begun)
-    # One thread, as the results of several depend on how the machine schedules them.
+    # Use one thread, because the results of several threads depend on how the machine schedules them.
     if search.deterministic:
         thread.run_nodes(search.work_limit // NODE_WORK - thread.nodes)
         return
-    # Easy problems are solved here, before threads start.
+    # Solve easy problems in this thread, to save the start of other threads.
     thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return
@@ -70,8 +70,8 @@ def solve(instance: Instance, search: Search) -> None:
 class Parts:
     """An instance in the core, with the state that its search threads share.
 
-    `bound` is the least peak that they have not excluded, whether or not `search` trusts it. `is_proving` becomes true
-    once a long run was exhaustive: then the peak is probably the best or close to it.
+    `bound` is the least peak that the threads have not excluded, even if `search` does not use it. `is_proving` becomes
+    true once a long run was exhaustive, because the best known peak is then probably close to the minimum.
     """
 
     def __init__(self, instance: Instance, search: Search, begun: BegunSearch | None = None) -> None:
@@ -87,7 +87,7 @@ class Parts:
 
 
 def core_instance(instance: Instance) -> exact.OnePool:
-    """Return a one-pool instance in the core's format."""
+    """Return a one-pool instance in the core's table format."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
     barred_first, barred = instance.barred_in(0)
@@ -123,7 +123,7 @@ def core_instance(instance: Instance) -> exact.OnePool:
 
 
 class SearchThread:
-    """The search of one thread; `is_done` is true once no component is above the bound."""
+    """The search of one thread. `is_done` is true once no component can exceed the bound."""
 
     def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
         self.parts, self.search = parts, parts.search
@@ -135,11 +135,11 @@ class SearchThread:
             return
         opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0)
         self._handle = Handle(exact.open_search(Reference(opening)))
-        # The parts must exist until the search is closed.
+        # The search uses the shared parts, so keep them until it is closed.
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
-        """Take turns until `nodes` nodes are spent, no component is above the bound, or the search is over."""
+        """Take turns until `nodes` nodes are spent, the peak is proved or infeasible, or the search is over."""
         end, self.is_done = self.nodes + nodes, False
         while self.nodes < end and not self.search.is_over:
             outcome = self._take_turn(end)
@@ -152,7 +152,7 @@ class SearchThread:
                 time.sleep(_WAIT_S)
 
     def _take_turn(self, end: int) -> int:
-        """Run one turn in the core, share its results, and return its outcome."""
+        """Run one turn in the core, share its results with the other threads, and return its outcome."""
         parts, best = self.parts, self.search.best
         has_plan = best is not None and best is not self._seen
         if best is not None and has_plan:
@@ -166,7 +166,7 @@ class SearchThread:
         with parts.lock:
             parts.is_proving |= bool(answer[exact.IS_PROVING])
             parts.bound = max(parts.bound, int(answer[exact.BOUND]))
-        # A turn reports the best known peak, which may be another thread's, so only better ones are offered.
+        # A turn reports the best known peak, which may come from another thread, so only offer an improvement.
         best = self.search.best
         peak = int(answer[exact.PEAK])
         if peak != ABSENT and (best is None or peak < best.score[-1]):
@@ -177,7 +177,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer the plan and the bound of a search that began earlier."""
+    """Offer the plan and the bound of a search that began in an earlier call."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:
@@ -187,5 +187,5 @@ def offer_begun(search: Search, begun: BegunSearch) -> None:
 
 
 def _close(handle: Handle, _: Parts) -> None:
-    """Close a search of the core; the second parameter keeps its parts in memory until then."""
+    """Close a search of the core. The second parameter only keeps the shared parts in memory until then."""
     exact.close_search(handle)

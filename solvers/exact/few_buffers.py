@@ -1,8 +1,8 @@
-"""The best plan of a few buffers, by deciding for each overlapping pair which buffer is below the other.
+"""The best plan of a few buffers, found by deciding for each overlapping pair which buffer is below the other.
 
-For a choice of pools and the decided pairs, all rules together determine the least start of each buffer: no plan with
-these decisions has a lower start anywhere. If two buffers still meet, both orders are tried and, if meeting only costs
-something, also paying for it. So prices of pairs come first, then the ends of the pools, whatever the objective.
+For a choice of pools and decided pairs, the rules determine the least start of each buffer. No plan with these
+decisions has a lower start for any buffer. If two buffers still violate a rule, the search tries both orders and, for a
+priced pair, also paying the price. Prices come first in the comparison of plans, then the ends of the pools.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from memplan.solvers.search.incumbent import Search
 NAME = "few"
 _MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
 Rule = tuple[int, int, int | None]
-"""(grid, clearance, price): two buffers keep this clearance and a grid border between them, or pay; None: no choice."""
+"""(grid, clearance, price): two buffers keep `clearance` units and a `grid` border, or pay `price` unless None."""
 Packing = tuple[int, int, dict[int, int]]
-"""The cost of pairs, the end of the pool, and the start of each buffer."""
+"""The cost of the pairs, the end of the pool in units, and the start of each buffer by position."""
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan with its score as the bound, or claim infeasibility; nothing if there are too many cases."""
+    """Offer the best plan and prove it, or claim infeasibility; offer no bound if there are too many cases."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The search over choices of pools of an instance; each content of a pool is packed once."""
+    """The search over all choices of pools; each set of buffers in a pool is packed only once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)
@@ -57,7 +57,7 @@ class _FewBuffers:
         self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
 
     def _pair_rules_of_pool(self, q: int) -> dict[tuple[int, int], list[Rule]]:
-        """Return the rules of each pair in pool `q`, those with a price first."""
+        """Return the rules of each pair of buffers in pool `q`, priced rules first."""
         instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
         near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.from_pool(instance, q)
         for i, j in combinations(range(len(instance)), 2):
@@ -79,7 +79,7 @@ class _FewBuffers:
         return rules
 
     def best_plan(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the pools and offsets of the best plan, or None."""
+        """Return the pools and offsets of the best plan, or None if no plan was found."""
         instance, n = self.instance, len(self.instance)
         homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(n)]
         least, best = None, None
@@ -105,7 +105,7 @@ class _FewBuffers:
         return best
 
     def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of the given buffers in a pool, and the lowest one among equals."""
+        """Return the cheapest packing of the given buffers in a pool, with the lowest end among equals; or None."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
@@ -120,7 +120,10 @@ class _FewBuffers:
         pairs: list[tuple[int, int, list[Rule]]],
         paid: int,
     ) -> None:
-        """Store the best packing that satisfies `above`, (i, j, rule) with j above i; all of `pairs` may still meet."""
+        """Search for the best packing in which j is above i for each (i, j, rule) of `above`, and store it.
+
+        The rules of `pairs` are not enforced yet; the first violated one is branched on. `paid` is the cost so far.
+        """
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
         at, best = self._min_starts(q, members, above), self.packings[q, members]
@@ -129,7 +132,7 @@ class _FewBuffers:
         end = max((at[i] + self.size[i] for i in members), default=0)
         if best is not None and (paid, end) >= best[:2]:
             return
-        k = next((k for k, (i, j, rules) in enumerate(pairs) if self._break_rule(q, at, i, j, rules)), None)
+        k = next((k for k, (i, j, rules) in enumerate(pairs) if self._is_rule_broken(q, at, i, j, rules)), None)
         if k is None:
             self.packings[q, members] = paid, end, at
             return
@@ -140,15 +143,15 @@ class _FewBuffers:
         if price is not None:
             self._decide_pairs(q, members, above, [*others, (i, j, rules[1:])], paid + price)
 
-    def _break_rule(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
-        """Return True if two buffers at these starts break one of the rules."""
+    def _is_rule_broken(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
+        """Return True if two buffers at the starts `at` violate one of the rules."""
         return any(
             at[j] < self._min_start_above(q, i, at[i], rule) and at[i] < self._min_start_above(q, j, at[j], rule)
             for rule in rules
         )
 
     def _min_start_above(self, q: int, i: int, at: int, rule: Rule) -> int:
-        """Return the least start of a buffer above buffer `i` at offset `at`."""
+        """Return the least start that a rule allows for a buffer above buffer `i`, which starts at `at`."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))
@@ -156,7 +159,7 @@ class _FewBuffers:
     def _min_starts(
         self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
     ) -> dict[int, int] | None:
-        """Return the least starts; None if they do not fit the pool, or if the decisions form a cycle."""
+        """Return the least start of each buffer; None if a buffer does not fit, or if the decisions form a cycle."""
         at = {i: self._first_legal_start(q, i, 0) for i in members}
         for _ in range(len(members) + 1):
             has_moved = False
@@ -171,7 +174,7 @@ class _FewBuffers:
         return None
 
     def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
-        """Return the first start from `least` on that the rules on this buffer alone allow, or None."""
+        """Return the least start from `least` on that the rules for this buffer alone allow, or None."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):

@@ -1,10 +1,10 @@
-"""The exact search on cores of problems that are too large, as a few buffers often make a problem hard.
+"""The exact search on cores: a few buffers that make a large problem hard are searched alone.
 
-A core starts with the buffers of the heaviest live sets, and is searched exactly by itself. If it meets the bound, it
-is packed first, in the order of its offsets, in which first fit leaves each of its buffers there or lower; then the
-other buffers are packed around it. The few buffers that end above the bound join the core, which is searched again. A
-core is a part of the problem, so no plan of the problem has a lower peak than the core's best plan. If the search of a
-core is exhaustive, it proves a bound for the whole problem. Pinned buffers are in every core.
+A core starts with the buffers of the heaviest live sets, which the exact search packs alone. If the core meets the
+bound, its buffers are packed first, in the order of their offsets: first fit puts each of them at its offset or lower.
+The other buffers are packed around them, and all that end above the bound join the core, which is searched again. No
+plan of the problem has a lower peak than the best plan of a core, so an exhaustive search of a core proves a bound for
+the whole problem. Pinned buffers are in every core.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "core"
 SHARES = (0.95, 0.99, 0.9, 0.0)
-"""A core starts with the live sets of at least these shares of the largest load, one after another; 0 means all."""
+"""The shares of the largest load, tried one after another: a core starts with all live sets of at least this load."""
 LARGEST = 3_000
-"""The most lifetimes of a core."""
+"""The limit of lifetimes in a core."""
 ORDERS = 16
-"""The number of packings of a core before its exact search."""
+"""The number of heuristic packings of a core before its exact search."""
 NODES = 16
-"""The nodes for each buffer of a core in the first round; they double in each round."""
+"""The nodes per buffer of a core in the first round; they double in each further round."""
 PATIENCE = 4_000_000
-"""The nodes without a gain after which the search ends, so that other solvers have the time."""
+"""The nodes without a gain after which the search ends, so that other solvers get the remaining time."""
 _AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
-"""The orders, in turn, in which the other buffers are packed."""
+"""The order rules for packing the buffers around a core, used in turn."""
 _SMALL = 64
-"""The cost of a node grows by one for each group of this many buffers in a core."""
+"""The size of a group of buffers: the cost of a node grows by one for each such group in a core."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Search growing cores until the search is over, all are too large, or no gain is expected.
+    """Search growing cores until the search is over, all cores are too large, or no gain is expected.
 
-    Respects all rules except several pools and costs. A deterministic search counts nodes and packings.
+    Supports one pool without costs, and all other rules. A deterministic search counts nodes and packings.
     """
     if search.is_over or not instance.is_small_numbered:
         return
     packer = Packer(instance, search.flag)
     if pins_collide(instance, packer):
-        if search.flag[0] == 0:  # a stopped packer proves nothing
+        if search.flag[0] == 0:  # A stopped packer proves nothing.
             search.claim_infeasible(NAME)
         return
     if (instance.pin != ABSENT).all():
@@ -69,7 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # Gains of other solvers count as well, as this search continues from them.
+                # Count gains of other solvers too, because this search continues from their plans and bounds.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
@@ -80,10 +80,10 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
-    """Search a core, pack the others around it, add the buffers above the bound to the core, and repeat.
+    """Search a core, pack the other buffers around it, let those above the bound join the core, and repeat.
 
-    Yields the nodes spent. Ends if the core is too large, is not below the bound after its nodes, or after `most`
-    nodes.
+    Yields the cost of each step in nodes. Ends if the core is too large, is still above the bound after its nodes, or
+    after `most` nodes.
     """
     instance = packer.instance
     for turn in range(len(instance)):
@@ -116,7 +116,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 
 @dataclass(eq=False)
 class CoreSearch(Search):
-    """The search of a core: its bounds are offered to the whole search, its assignments stay inside."""
+    """The search of a core. Its bounds hold for the whole problem and are passed on; its assignments are not."""
 
     outer: Search = field(kw_only=True)
 
@@ -126,7 +126,7 @@ class CoreSearch(Search):
 
     @property
     def bound(self) -> Score:
-        """The bound of the whole problem; a core with a lower peak offers no gain."""
+        """The bound of the whole problem, as a lower peak of the core would be no gain."""
         return self.outer.bound
 
     @property
@@ -135,12 +135,12 @@ class CoreSearch(Search):
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Adopt the placements of the core's buffers from the best assignment of the whole problem."""
+        """Adopt the offsets of the core's buffers from the best assignment of the whole problem."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core in some orders, which is fast and often enough, and return the cost in nodes."""
+        """Pack the core in several orders, which is fast and often sufficient, and return the cost in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:
@@ -150,7 +150,7 @@ class CoreSearch(Search):
         return ORDERS * work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Accept an assignment of the core if it is better than the best one so far."""
+        """Store an assignment of the core if it is better than the stored one; return True if it is."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
@@ -158,9 +158,9 @@ class CoreSearch(Search):
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Offer a core's bound for the whole problem, whose peak cannot be lower."""
+        """Pass a bound on the core to the whole search, as the peak of the whole problem cannot be lower."""
         self.outer.offer_bound(bound, NAME)
 
     def claim_infeasible(self, by: str) -> None:
-        """Claim that the whole problem is infeasible, as its core is."""
+        """Claim that the whole problem is infeasible, because its core is."""
         self.outer.claim_infeasible(NAME)

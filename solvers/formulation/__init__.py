@@ -1,1 +1,1 @@
-"""Facts that engines derive from an instance: parts, sharing pairs, offset ranges, symmetry and costs."""
+"""Facts that solvers derive from an instance: parts, sharing pairs, offset ranges, symmetry and costs."""

@@ -1,7 +1,7 @@
-"""Pools of equal use, planned as one pool: the time ranges of the pools are put one after another.
+"""Pools of equal use, planned as one pool: the time ranges of the pools are concatenated.
 
-A buffer with the same offset in several pools is one buffer, alive in the time range of each pool. So all searches,
-bounds and proofs of one pool also hold for pools of equal use.
+Buffers with the same offset in several pools become one buffer that is alive in the time range of each pool. So the
+searches, bounds and proofs for one pool also apply to pools of equal use.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _CONVERTED_FIELDS = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
     | {"equal_use", "same_offset"}
 )
-"""The fields of constraint kinds that are converted for the single pool; kinds on single offsets hold unchanged."""
+"""The fields of constraint kinds that are converted for the single pool; kinds that limit offsets are unchanged."""
 Named = TypeVar("Named", Proof, Explanation)
 
 
 @dataclass(frozen=True, eq=False)
 class EqualPools:
-    """A problem of pools of equal use, and the conversion from and to plans of one pool.
+    """A problem with pools of equal use, and its conversion to a problem with one pool and back.
 
-    Raises OptionError for constraint kinds that cannot be converted.
+    Raises OptionError for constraint kinds that have no such conversion.
     """
 
     problem: Problem
@@ -48,25 +48,25 @@ class EqualPools:
 
     @cached_property
     def pool(self) -> I64:
-        """The pool of each buffer, by position; an alias has its root's pool."""
+        """The pool of each buffer, by position. An alias has the pool of its root."""
         roots = self.problem.roots
         rows = (roots.get(i, (i, 0))[0] for i in range(len(self.problem.buffers)))
         return column([self.problem.allowed_pools(i)[0] for i in rows])
 
     @cached_property
     def times(self) -> I64:
-        """The start and end times of buffers, ascending; the time range of each pool has one step for each."""
+        """The distinct start and end times of all buffers, ascending: one step of the pools' time for each."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """By the first buffer of a set with one offset: the set's buffer in each pool."""
+        """The buffer in each pool for each set of buffers with the same offset, by the set's first buffer."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
     def single_pool_problem(self) -> Problem:
-        """The problem with one pool, with the same buffers in the same order."""
+        """The problem with one pool, which has the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
         followers = {problem.index[name]: (ids[0], 0) for ids in problem.same_offset for name in ids[1:]}
@@ -80,14 +80,14 @@ class EqualPools:
             aliases={**table.aliases, **followers},
             rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
         )
-        # The pools differ only in size, so the smallest one limits the common use.
+        # The pools differ only in size, so the smallest pool limits the common use.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
         return replace_fields(
             problem,
             buffers=buffers,
             pools=(least,),
             conflicts=tuple(filter(self._is_in_one_pool, problem.conflicts)),
-            may_share=tuple(filter(self._may_share, problem.may_share)),
+            may_share=tuple(filter(self._may_share_in_every_pool, problem.may_share)),
             bank=tuple(part for use in problem.bank for part in self._uses_within_pools(use)),
             reuse=tuple(row for use in problem.reuse for row in self._prices_within_pools(use)),
             equal_use=False,
@@ -97,8 +97,8 @@ class EqualPools:
     def _is_in_one_pool(self, pair: Sequence[int | str]) -> bool:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
-    def _may_share(self, pair: Sequence[int | str]) -> bool:
-        """Return True if a pair may share bytes in every pool in which both have buffers that are alive together."""
+    def _may_share_in_every_pool(self, pair: Sequence[int | str]) -> bool:
+        """Return True if a pair may share bytes in every pool where their sets have buffers that are alive together."""
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
@@ -114,30 +114,30 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """From each buffer of a set with one offset to the positions of the whole set."""
+        """The positions of the whole set for each buffer in a set with the same offset."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
     @cached_property
     def _sharing(self) -> set[frozenset[int]]:
-        """The pairs that may share bytes, as positions of their roots."""
+        """The pairs that may share bytes, as positions of root buffers."""
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
-        """By position, the lifetimes of each buffer and its aliases."""
+        """The lifetimes of each root buffer and its aliases, by the position of the root."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
         return lives
 
     def _are_alive_together(self, one: int, other: int) -> bool:
-        """Return True if lifetimes of the two buffers overlap."""
+        """Return True if the lifetimes of two root buffers or of their aliases overlap."""
         spans = product(self._lifetimes_by_buffer[one], self._lifetimes_by_buffer[other])
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _uses_within_pools(self, use: BankUse) -> list[BankUse]:
-        """Return the parts of an entry for each pool with at least two of its buffers."""
+        """Return a bank entry split by pool; pools with fewer than two of its buffers are left out."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
@@ -148,7 +148,7 @@ class EqualPools:
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
     def start(self, plan: Plan | None) -> Plan | None:
-        """Return a known plan as a plan of one pool; None if it has no placements."""
+        """Return a known plan as a plan of the single pool, or None if it has no placements."""
         if plan is None or len(plan.placements) == 0:
             return None
         kept = {name: offset for name, offset in self._old_offsets(plan).items() if offset is not None}
@@ -157,10 +157,10 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
-        """Return the offset of each buffer that a known plan places; a set has one entry, for its first buffer.
+        """Return the offset of each buffer in a known plan; a set with one offset has one entry, for its first buffer.
 
-        The offset is None if it cannot be kept: a buffer was in another pool, or the buffers of a set had different
-        offsets.
+        The offset is None if it cannot be kept, because a buffer was in another pool or the buffers of a set had
+        different offsets.
         """
         rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
         pools = [number.get(name) for name in rows.pool_names]
@@ -173,7 +173,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the kept places of a re-plan, in which buffers whose old offset could not be kept count as moved."""
+        """Return the facts about kept places, in which buffers whose old offset cannot be kept count as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -184,11 +184,11 @@ class EqualPools:
         return kept.model_copy(update={**moved, "least_moves": least})
 
     def plan(self, one: Plan) -> Plan:
-        """Return a plan of one pool as a plan of the pools, which all have the same use and bound."""
+        """Return a plan of the single pool as a plan of all pools, which have the same use and the same bound."""
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
-        # If costs come first, the bound on the use of a best plan is higher than that of any plan.
+        # If costs come first, only best plans satisfy the pool's bound, so `lower_bound` may be smaller.
         least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(
@@ -201,7 +201,7 @@ class EqualPools:
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
-            # Partners may be alive together in another pool only.
+            # Partners of the single pool may be alive together in another pool only, so check again.
             facts["shared"] = tuple(
                 pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
             )
@@ -213,14 +213,14 @@ class EqualPools:
         return one.model_copy(update=facts)
 
     def witness(self, named: Explanation) -> Explanation:
-        """Return a witness about several pools as one about the single pool."""
+        """Return a witness about the pools as a witness about the single pool."""
         if named.time is None or not named.buffers:
             return named
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
     def explanation_for_pools(self, witness: Explanation) -> Explanation:
-        """Return an explanation about the single pool as one about the pools; a sufficient size is for all of them."""
+        """Return an explanation about the single pool as one about all pools; a sufficient size must be so for each."""
         reason = self._witness_for_pools(witness)
         assert reason is not None
         if witness.time is None:
@@ -232,9 +232,9 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _witness_for_pools(self, witness: Named | None) -> Named | None:
-        """Return a witness with the buffers and the time of its pool.
+        """Return a witness about the single pool with the time and the buffers of the pool that it concerns.
 
-        If two of its buffers may share bytes, the witness alone is no proof, and is reduced.
+        If two of its buffers may share bytes, the witness proves nothing by itself, so its proving facts are removed.
         """
         if witness is None:
             return None
@@ -260,7 +260,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness without a time; buffers of sets with one offset are dropped unless they prove it."""
+        """Return a witness without a time; if it has buffers of sets with the same offset, weaken its claim."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

@@ -1,4 +1,4 @@
-"""Ranges of offsets below limited ends of pools, and upper limits on the ends of best plans."""
+"""Ranges of offsets below given ends of pools, and upper limits on the ends of best plans."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.formulation.pair_rules import PairRules
 
 Span = tuple[int, int]
-"""The lowest and the highest offset of a buffer in a pool."""
+"""The lowest and the highest offset of a buffer in a pool, in units."""
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return the span of each buffer in each pool `q` below ends[q], together with its rigid group.
+    """Return, for each buffer, its span in each pool `q` in which it and its rigid group end at or below ends[q].
 
-    Alignments and offset ranges count; pages, reserved ranges and other buffers are ignored.
+    Alignments and offset ranges are respected; pages, reserved ranges and other buffers are not.
     """
     ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _group_extents(instance), instance.anchor.tolist(), instance.distance.tolist()
     for q, end in enumerate(ends):
         lowest, highest, step = (row[q].tolist() for row in (instance.lowest, instance.highest, instance.alignment))
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            # Buffers above this one in its rigid group must fit as well.
+            # The end of the whole rigid group limits this buffer's offset, so subtract the group's extent above it.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
                 ranges[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))
@@ -38,15 +38,15 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 
 
 def horizon(instance: Instance, q: int) -> int:
-    """Return an end that pool `q` does not exceed in some best assignment.
+    """Return an end that pool `q` need not exceed in some best assignment, in units.
 
-    All buffers that may be in the pool can be stacked above everything fixed, one rigid group after another, each at
-    the first offset that its alignment, pages and pair rules allow.
+    This is the end of a stack of all buffers that may be in the pool: one rigid group after another above all fixed
+    ranges, each at the first offset that its alignment, pages and pair rules allow.
     """
     mine = np.flatnonzero(instance.allowed[q])
     reach = _group_extents(instance)
     free = PairRules.from_pool(instance, q).max_clearances()
-    if instance.pools[q].bank:  # banks may also separate priced pairs
+    if instance.pools[q].bank:  # Priced pairs may have to use separate banks.
         by_bank = instance.priced_pairs.rows[instance.priced_pairs.by_bank].ravel()
         free[by_bank] = np.maximum(free[by_bank], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()
@@ -57,12 +57,12 @@ def horizon(instance: Instance, q: int) -> int:
     _, barred = instance.barred_in(q)
     fixed = (instance.pools[q].reserved, barred, instance.lowest[q, mine])
     base = max(int(rows.max(initial=0)) for rows in fixed)
-    # Each group adds its bytes, and the most that its alignment, pages and pair rules may waste.
+    # Each group adds its size and the maximum that its alignment, pages and pair rules may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 
 
 def _group_extents(instance: Instance) -> list[int]:
-    """Return, for each anchor, the units from its start to the end of its group; 0 for other buffers."""
+    """Return the length of each rigid group from its anchor's start to its end, by anchor; 0 for other buffers."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

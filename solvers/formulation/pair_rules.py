@@ -1,10 +1,10 @@
-"""The rules between pairs of buffers in one pool, combined: the least distance of the upper one from the lower one.
+"""The rules on pairs of buffers in one pool, combined to the least distance from the lower to the upper buffer.
 
-A pair rule holds whatever the lifetimes. An explicit conflict puts the upper buffer at the end of the lower one or
-above it, a clearance so many units higher, and a bank rule at the next border of banks. So each rule is a clearance,
-the units that stay free, and a grid, of which a border is between the two. If the lower buffer moves up, the least
-offset of the upper one never falls, on which horizons and packers rely. Pairs that may share an offset have no such
-rule; they are in `share`.
+A pair rule holds whatever the lifetimes. An explicit conflict puts the upper buffer at or above the end of the lower
+one. A clearance adds units that stay free between them. A bank rule puts the upper buffer at or above the next border
+of banks. So each rule is a clearance and a grid, of which a border lies between the buffers. If the lower buffer moves
+up, the least offset of the upper one never falls; horizons and packers rely on this. Pairs that may share an offset
+have no such rule; they are in `share`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memplan.planner.model.buffer_table import I64
 
 Pair = tuple[int, int]
 _FAR = 2**61
-"""A clearance with which no pool has room for both buffers; sums with it fit int64."""
+"""A clearance that is larger than any pool; sums with it fit into int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairRules:
-    """The pair rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] must be separated.
+    """The pair rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] must keep a distance.
 
-    At least clearance[k] units are between them and, if grid[k] is above 1, a border of that grid: an offset o with (o
-    + shift) % grid[k] == 0.
+    At least clearance[k] units stay free between them. If grid[k] is above 1, a border of that grid is also between
+    them: an offset o with (o + shift) % grid[k] == 0.
     """
 
     first: I64
@@ -37,13 +37,13 @@ class PairRules:
 
     @classmethod
     def from_pool(cls, instance: Instance, q: int) -> PairRules:
-        """Return the pair rules of pool `q`."""
+        """Return the pair rules of pool `q` of an instance."""
         pool, named = instance.pools[q], instance.clear_pairs
         lists = [(instance.conflict_first, instance.conflict, 1)]
         if pool.bank and len(instance.bank_with):
             lists.append((instance.bank_first, instance.bank_with, pool.bank))
         has_one_list = len(lists) == 1 or len(instance.conflict) == 0
-        if has_one_list and len(named) == 0:  # the usual case: millions of conflicts are not copied
+        if has_one_list and len(named) == 0:  # This usual case avoids a copy of millions of conflicts.
             first, other, grid = lists[-1]
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
             return cls(first, other, clearance, grids, pool.bank_shift)
@@ -58,27 +58,27 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def max_clearances(self) -> I64:
-        """Return, (n,), the most units that rules keep free below a buffer above all others."""
+        """Return the most units that a rule may keep free below each buffer, as an array (n,)."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free
 
     def clearance_of(self, i: int, j: int) -> int | None:
-        """Return the clearance of two buffers in units; None if there is no rule on them."""
+        """Return the clearance between two buffers in units, or None if no rule concerns this pair."""
         rows = range(int(self.first[i]), int(self.first[i + 1]))
         return max((int(self.clearance[k]) for k in rows if self.other[k] == j), default=None)
 
 
 def pair_clearances(instance: Instance) -> dict[Pair, int]:
-    """Return the clearance of each pair (i, j), i < j, in units; 0 for explicit conflicts."""
+    """Return the clearance of each pair (i, j) with i < j, in units; it is 0 for explicit conflicts."""
     clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
 
 
 def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
-    """Return (first, other, clearance): for each buffer, the symmetric ascending list of its rules.
+    """Return (first, other, clearance): for each buffer, the symmetric ascending list of its pair rules.
 
-    If there are only explicit conflicts, `clearance` is empty.
+    If there are only explicit conflicts, `clearance` is empty, as all are 0.
     """
     if len(instance.clear_pairs) == 0:
         return instance.conflict_first, instance.conflict, instance.clearance
@@ -91,11 +91,11 @@ def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
 
 
 def pairs_of(first: I64, other: I64) -> list[Pair]:
-    """Return the pairs (i, j), i < j, in symmetric lists, list after list."""
+    """Return the pairs (i, j) with i < j that symmetric adjacency lists contain, in the order of the lists."""
     rows = zip(_listing_buffers(first).tolist(), other.tolist(), strict=True)
     return [(i, j) for i, j in rows if i < j]
 
 
 def _listing_buffers(first: I64) -> I64:
-    """Return, for each entry of the lists, the buffer whose list contains it."""
+    """Return the buffer whose list contains each entry of adjacency lists."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

@@ -1,6 +1,6 @@
-"""Which buffers must not share bytes, and which may do so while alive together: views and partners.
+"""The pairs of buffers that must not share bytes, and the pairs that may while both live: views and partners.
 
-Views are members of one rigid group, and partners may share an offset.
+Views are members of the same rigid group. Partners are pairs that may share an offset.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memplan.planner.model.buffer_table import I64
 
 
 def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
-    """Return, as bool (n, n), which of the given buffers must not share bytes by any rule."""
+    """Return, as bool (n, n), the pairs of the given buffers that must not share bytes."""
     n, position = len(buffers), np.full(len(instance), -1)
     position[buffers] = np.arange(n)
     near = np.zeros((n, n), dtype=np.bool_)
@@ -29,26 +29,26 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
     near |= near.T
     near[pairs_among(instance.conflict_first, instance.conflict, position)] = True
     near[pairs_among(instance.share_first, instance.share, position)] = False
-    # Members of a rigid group count as free to share bytes, as certificates ignore rigid groups.
+    # Certificates ignore rigid groups, so treat their members as free to share bytes.
     near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
     return near
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs in adjacency lists whose buffers both have a position, as positions."""
+    """Return the pairs of adjacency lists whose buffers both have a position, as two arrays of positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]
 
 
 def neighbours(first: I64, values: I64, i: int) -> list[int]:
-    """Return the list of buffer `i` in adjacency lists."""
+    """Return the neighbours of buffer `i` in adjacency lists."""
     neighbours: list[int] = values[first[i] : first[i + 1]].tolist()
     return neighbours
 
 
 class Sharing:
-    """The pairs of buffers, alive together, that may share bytes: views and partners."""
+    """The pairs of buffers that may share bytes while both are alive: views and partners."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -57,39 +57,39 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """For each buffer, its partners, with which it may share an offset."""
+        """The partners of each buffer, with which it may share an offset."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of partners, each once, the lower position first."""
+        """The pairs of partners, each pair once with the lower position first."""
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in one rigid group, so that they never conflict."""
+        """Return True if two buffers are in the same rigid group, so that they never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
-        """Return True if two buffers of one rigid group overlap at their fixed distance."""
+        """Return True if two buffers of the same rigid group overlap at their fixed distance."""
         low, high = self._distance[i], self._distance[j]
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Return True if buffer `i` is inside its partner `j` when both have one offset."""
+        """Return True if buffer `i` lies inside its partner `j` when both have the same offset."""
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """True for each buffer with partners or with other members in its rigid group."""
+        """True for each buffer that has partners or other members in its rigid group."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
 
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
-        """Return buffers among `members`, in conflict with each other, that never share a byte; ascending.
+        """Return a subset of pairwise conflicting `members` in which no two buffers can share a byte; ascending.
 
-        Of buffers that may share bytes, the largest is chosen, so that the sum of sizes counts no byte twice.
+        Of buffers that may share bytes, it contains the largest, so that the sum of the sizes counts no byte twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):
@@ -98,7 +98,7 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the sets of members that partners and rigid groups connect, if they have several members."""
+        """Return the connected components of members linked by partners or rigid groups; single members are omitted."""
         leader = {i: i for i in members}
 
         def find(i: int) -> int:

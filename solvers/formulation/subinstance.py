@@ -16,10 +16,10 @@ from memplan.planner.model.constraints.kept import first_of_equals
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
-    """Return the instance of the `kept` buffers with only pool `q`; units and times stay the same.
+    """Return the instance of the `kept` buffers with pool `q` only; units and times are unchanged.
 
-    A live set is kept if a kept lifetime starts in it: two lifetimes that meet also meet where the later one starts. A
-    rigid group is kept as a whole or not at all.
+    A live set is kept if a kept lifetime starts in it, because two overlapping lifetimes also overlap where the later
+    one starts. A rigid group must be kept as a whole or not at all.
     """
     chosen, lives = np.flatnonzero(kept), kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)
@@ -47,7 +47,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
     for name in HOLDING_BUFFERS:
         columns[name] = position[columns[name]]
-    # In one pool, colocation has no effect except by rigid groups.
+    # In one pool, only rigid groups keep buffers together, so colocation follows the anchors.
     columns["colocation"] = first_of_equals(columns["anchor"])
     for values in columns.values():
         if isinstance(values, np.ndarray):
@@ -56,7 +56,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
-    """Return symmetric adjacency lists restricted to buffers with a position, as positions."""
+    """Return symmetric adjacency lists restricted to the buffers that have a position, in terms of positions."""
     lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
     inside = (lifetime_buffer >= 0) & (other >= 0)
     degrees = np.bincount(lifetime_buffer[inside], minlength=int((position >= 0).sum()))
@@ -64,9 +64,9 @@ def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 
 
 def identical(instance: Instance) -> Sequence[list[int]]:
-    """Return groups of interchangeable buffers that share a live set, each ascending."""
-    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without lifetimes, they do not conflict
-    # A buffer with relations is not interchangeable with others of equal size and lifetime.
+    """Return groups of interchangeable buffers that are alive together, each in ascending order."""
+    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # Buffers without lifetimes do not conflict.
+    # A buffer with relations to others is not interchangeable with them, so exclude it.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)
@@ -77,7 +77,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return a key for each given buffer, equal for buffers with equal lifetimes and requirements."""
+    """Return a key for each given buffer; keys are equal for equal lifetimes and requirements."""
     own = np.stack([values[buffers] for values in numbers(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

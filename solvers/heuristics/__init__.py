@@ -1,1 +1,1 @@
-"""Greedy packing and local search: good plans of any size, without proofs."""
+"""Greedy packing and local search: good plans for problems of any size, without proofs."""

@@ -1,4 +1,4 @@
-"""Placements with few moves by the ejection kernel: first any placement, then better ones."""
+"""Placements that move few buffers from their homes, by the ejection kernel: first any placement, then better ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memplan.solvers.core.ejection import PLACED, Ejection, Homes, eject
 from memplan.solvers.core.tables import Reference
 
 MOST_PAIRS = 6_000_000
-"""The most conflicting pairs that are listed."""
+"""The limit of conflicting pairs, which are all listed."""
 MOST_LIFETIMES = 20_000
 ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
-"""The rounds for each buffer: for a first placement, for returning one buffer, and for a quick try."""
+"""The rounds per buffer: for a first placement, for returning a buffer home, and for a quick attempt."""
 ENDLESS = 2**62
 FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"})
 """The instance features that ejection supports."""
@@ -32,12 +32,12 @@ class Places:
 
 
 def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
-    """Return the conflicts of each buffer as (first, lists); None if there are too many."""
+    """Return the conflicts of each buffer as adjacency lists (first, other), or None if there are too many."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
         return None
     a, b = [], []
-    # In strips, so that the matrix of all pairs is never in memory.
+    # Compute the matrix of all pairs in strips, so that it is never in memory as a whole.
     total, rows = 0, max(1, 4_000_000 // max(1, m))
     for low in range(0, m, rows):
         part = slice(low, low + rows)
@@ -59,7 +59,7 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """Ejection on one instance, with the buffers' homes as `pool` and `offset` (ABSENT: no home)."""
+    """Ejection on one instance. `pool` and `offset` are the buffers' homes; offset ABSENT means no home."""
 
     instance: Instance
     pool: I64
@@ -91,41 +91,41 @@ class Ejector:
         self._random = np.random.default_rng(self.seed)
 
     def moved_mask(self, places: Places) -> Bool:
-        """Return True for each buffer that is not at its home."""
+        """Return a mask of the buffers that have a home and are not there."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
         return is_moved
 
     def weigh(self, places: Places) -> int:
-        """Return the sum of the weights of the buffers that are not at their homes."""
+        """Return the total weight of the buffers that are not at their homes."""
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement found with the buffers in `stays` at home at first; None if none is found in time."""
+        """Return a placement, searched from the buffers in `stays` at home; None if none is found within the turns."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
-            if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS):
+            if self._run_kernel(places, np.flatnonzero(places.offset < 0), ROUNDS):
                 return places
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement found, within few rounds, with the buffers in `stays` at home at first; or None."""
+        """Return a placement within few rounds, searched from the buffers in `stays` at home; or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
-        return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
+        return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def improve(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements of decreasing weight: in each turn, some buffers return home and others make way.
+        """Yield placements of decreasing weight: in each turn, some buffers return home and eject the buffers there.
 
-        Ends once a placement weighs `enough` or less, or no turn gains.
+        Ends once a placement weighs at most `enough`, after `turns` turns, or after too many turns without a gain.
         """
         fails = 0
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             away = np.flatnonzero(self.moved_mask(best))
-            # After several failures for each buffer away from home, no better placement is expected.
+            # After several failures per buffer away from home, no better placement is expected.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
@@ -135,19 +135,19 @@ class Ejector:
                     places.offset[i] = ABSENT
             waiting = np.flatnonzero(places.offset < 0)
             heat = dict.fromkeys(sent.tolist(), 3.0)
-            if not self._run(places, waiting, ROUNDS_HOME, heat):
+            if not self._run_kernel(places, waiting, ROUNDS_HOME, heat):
                 fails += 1
                 continue
             before, now = self.weigh(best), self.weigh(places)
             fails = 0 if now < before else fails + 1
-            # A placement of equal weight is accepted, as other buffers may return home from it.
+            # Accept a placement of equal weight, as other buffers may be able to return home from it.
             if now <= before:
                 best = places
             if now < before:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Return a buffer to its home and remove the buffers there; return False if one of them is fixed."""
+        """Return a buffer to its home and eject the buffers there; return False if one is fixed."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]
@@ -159,8 +159,8 @@ class Ejector:
         places.pool[i], places.offset[i] = homes.home_pool[i], low
         return True
 
-    def _run(self, places: Places, waiting: I64, rounds: int, heat: dict[int, float] | None = None) -> bool:
-        """Run the kernel, and return True if it placed all waiting buffers."""
+    def _run_kernel(self, places: Places, waiting: I64, rounds: int, heat: dict[int, float] | None = None) -> bool:
+        """Run the kernel on the waiting buffers, and return True if it placed all of them."""
         n = len(self.instance)
         run = Ejection(
             pool=places.pool,
@@ -174,7 +174,7 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
-            # A buffer that has just returned home is the last to be ejected.
+            # Add weight to a buffer that has just returned home, so that it is ejected last.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 

@@ -1,4 +1,4 @@
-"""Packing in quick orders, one after another, until a plan meets the bound."""
+"""Greedy packing in a sequence of orders, until a plan meets the bound."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
-"""The work, in units of Search.work_limit, after which improving a plan gains more than another order."""
+"""The work, in units of Search.work_limit, after which improving the plan gains more than another order."""
 _AT_LEAST = 2
-"""The number of orders that are always tried, as each is the best for some problems (one if an order takes 1 s)."""
+"""The number of orders that are always tried, as each one is the best for some problems; 1 if an order is slow."""
 _LONG = 1_000_000
 """The work of one order from which on the first plan is improved before another order is tried."""
 FIRST, NEAR = 4, 0.1
-"""If none of the first orders ends within this share above the bound, later ones rarely do."""
+"""If none of the FIRST orders gets within the share NEAR of the bound, later orders rarely do."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which everything fits; claim infeasibility if the pins alone do not fit.
+    """Offer a plan for each order in which all buffers fit; claim infeasibility if the pins alone do not fit.
 
-    If pairs may share an offset, or should be in different banks, each order is tried with and without that.
+    If pairs may share an offset or should be in different banks, each order is tried with and without using this.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
@@ -40,9 +40,9 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def offer_first(instance: Instance, search: Search) -> None:
-    """Offer the plan of the first order in which everything fits, even if no time is left.
+    """Offer the plan of the first order in which all buffers fit, even if no time is left.
 
-    One order takes some milliseconds for a thousand buffers; without it, a short limit would give no answer at all.
+    One order takes some milliseconds per thousand buffers. Without it, a short time limit could yield no plan at all.
     """
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
@@ -58,15 +58,15 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans before an exact search; stop early if no plan of the first orders is close to the bound."""
+    """Offer plans before an exact search, and stop early if no plan of the first orders is close to the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
         return
     for tried in _offer_plans(instance, search):
         best = search.best
-        # If orders find an optimal plan of a compiler's problem at all, one of the first four is within 5 % of the
-        # bound (decision 134).
+        # If any order is optimal for a compiler's problem, one of the first four is within 5 % of the bound (decision
+        # 134).
         if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
 
@@ -74,14 +74,14 @@ def begin(instance: Instance, search: Search) -> None:
 def plain_start(
     problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
 ) -> plain.PlainStart | None:
-    """Return the core's result for a suitable plain problem, else None; see core/plain.py.
+    """Return the core's result for a suitable plain problem, or None for other problems; see core/plain.py.
 
-    `is_all` tries all quick orders, otherwise only the first ones and, if there is a seed, an exact search.
+    With `is_all`, it tries all greedy orders; else it tries the first orders and, with a seed, searches exactly.
     """
     if not plain.suits(problem):
         return None
     alignment = problem.buffers.alignment
-    # For mixed alignments, the lemma search comes first.
+    # For mixed alignments, the lemma search runs first, so skip the exact search here.
     is_searched = seed is not None and not is_all and alignment.min() == alignment.max()
     limits = plain.Limits(
         first=plain.Limits().first if is_all else FIRST,
@@ -94,14 +94,14 @@ def plain_start(
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:
-    """Offer the plan of the best quick order of a plain problem, if everything fits in one."""
+    """Offer the plan of the best greedy order of a plain problem, if all buffers fit in an order."""
     if start.rule >= 0:
         pool = column(np.zeros(len(start.offset), dtype=np.int64))
         search.offer(pool, column(start.offset), f"greedy:{RULES[start.rule].name}")
 
 
 def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
-    """Offer plans until enough work is done, and yield the number of orders tried after each."""
+    """Offer plans until enough work is done, and yield the number of orders tried so far after each order."""
     from memplan.solvers.packing.packer import Packer, work
     from memplan.solvers.packing.place import pins_collide, place
     from memplan.solvers.packing.sharing_decisions import extremes, is_needed
@@ -111,12 +111,12 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
     if is_needed(instance):
         packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
     if "pins" in instance.features and pins_collide(instance, usual):
-        if not search.is_over:  # a stopped packer proves nothing
+        if not search.is_over:  # A stopped packer proves nothing.
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # computed only if the first order misses the bound
+    price = 0  # Computed only if the first order misses the bound.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return
@@ -133,7 +133,7 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
 
 
 def rules(instance: Instance) -> Iterator[Rule]:
-    """Yield the rules for orders that are worth trying, the best ones first."""
+    """Yield the rules that define the orders to try, the best rules first."""
     if instance.objective == "cost":
         yield from COST_RULES
     some_are_confined = len(set(instance.allowed.sum(axis=0).tolist())) > 1
@@ -146,7 +146,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pools in the order in which they are filled."""
+    """Return the pools in the order in which they are filled: by cost if costs count."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

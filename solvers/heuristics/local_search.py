@@ -1,4 +1,4 @@
-"""Local search: improve a plan pool by pool, the last pool first, and sometimes redistribute buffers over the pools."""
+"""Local search: improve a plan pool by pool from the last pool, and sometimes redistribute buffers over the pools."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 
 _TURN = 4
-"""The packings, for each buffer, that a move may try without a gain before the next move."""
+"""The packings per buffer that a move may try without a gain before the next move."""
 
 _PATIENCE = 400
-"""The least packings without a gain, for each buffer, after which the search ends and leaves the time to others."""
+"""The packings per buffer without a gain after which the search may end, to leave the time to other solvers."""
 _LARGEST_OF_SEVERAL = 2_000_000
-"""The most buffers for several threads, as each thread needs the memory of a packing."""
+"""The limit of buffers for several threads, as each thread needs memory for its own packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer better and better plans until the search is over, the work is done, or no gain is expected."""
+    """Offer better plans until the search is over, its work limit is reached, or no gain is expected."""
     is_alone = LARGE < len(instance) <= _LARGEST_OF_SEVERAL and not search.deterministic
     threads = threads_of_one() if is_alone else 1
     with ThreadPoolExecutor(threads, thread_name_prefix="local-search") as executor:
@@ -39,14 +39,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _improve(instance: Instance, search: Search, thread: int) -> None:
-    """Improve packings in one thread until the search is over or no gain is expected."""
+    """Improve plans in one thread until the search is over or no gain is expected."""
     rng = np.random.default_rng([search.seed, thread] if thread else search.seed)
     n = len(instance)
     most = n * search.work_limit // work(instance) if search.deterministic else 2**62
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # If pairs have prices, offsets are not improved by the peak alone.
+    # If pairs have prices, the peak alone is no measure of a plan, so use the search for several pools.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
@@ -58,10 +58,10 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 
 
 def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
-    """Improve the packing of one pool by moves, and yield the number of buffers packed after each."""
+    """Improve the packing of one pool by moves, and yield the number of buffers packed by each move."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    # In large problems, moves by raised and restarted orders gain more than flips.
+    # In large problems, moves by raised and restarted orders gain more than flips, so try these first.
     turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
         turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())
@@ -93,7 +93,7 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply each move in turn to the contents of pool `q` in the best plan."""
+    """Apply the moves in turn to the buffers in pool `q` of the best plan, and yield the buffers packed."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
@@ -115,7 +115,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move while it gains."""
+    """Repeat a move until it has gained nothing for a number of packings."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
@@ -127,7 +127,7 @@ def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
 
 
 def _best_placements(search: Search) -> tuple[I64, I64] | None:
-    """Return the pools and offsets of the best plan, or None."""
+    """Return the pools and offsets of the best plan, or None if there is no plan yet."""
     return None if search.best is None else (search.best.pool, search.best.offset)
 
 

@@ -1,4 +1,4 @@
-"""Moves that improve the packing of one pool, each by packing again in an order derived from the last packing."""
+"""Moves that improve the packing of one pool: each packs again in an order derived from an earlier packing."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from memplan.solvers.packing.orders import Rule, Traits, random_order, rule_near
 from memplan.solvers.packing.packer import Packer
 
 LARGE = 10_000
-"""The number of buffers above which one packing takes long, and only this search runs."""
+"""The number of buffers above which one packing takes long and several threads run local search alone."""
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
-"""The restarts near the best random rule of a large problem, and the first of them."""
+"""The rule near which restarts of large problems draw their rules, and the share of restarts that do so."""
 _URGENT = _CENTRE._replace(by=("urgency", *_CENTRE.by))
 _RAISE, _STALLED, _MOST_URGENT = 16.0, 6, 1e60
-"""The factor by which a buffer above the bound counts as larger in the next order (decision 134), its limit, and the
-orders without a gain after which another rule is drawn.
+"""The factor by which a buffer above the bound counts as larger in the next order (decision 134); the number of orders
+without a gain after which another rule is drawn; the limit of the product of factors.
 """
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
 class MoveSearch:
-    """The best packing of one pool so far, and moves that improve it.
+    """The best packing of one pool so far, and the moves that improve it.
 
-    Each move is an iterator, usually endless. A step packs one order and yields the number of its buffers, so that the
-    caller can count work, alternate moves, and stop. `take` is called with each better packing and the name of its
-    move.
+    Each move is an iterator, usually endless. Each step packs one order and yields the number of packed buffers, so the
+    caller can count work, alternate moves and stop. `take` is called with each better packing and the name of its move.
     """
 
     def __init__(
@@ -49,21 +48,21 @@ class MoveSearch:
         return self.best is not None and self.peak <= self.bound
 
     def start_from(self, offset: I64) -> None:
-        """Make a known packing the best one."""
-        self.best, self.peak = offset, self._peak(offset)
+        """Start from a known packing: make it the best one, with its peak."""
+        self.best, self.peak = offset, self._largest_end(offset)
 
     def flips(self) -> Iterator[int]:
-        """Turn the packing upside down and pack it from the bottom, repeatedly; perturb the order if that stalls."""
+        """Repeatedly turn the packing upside down and pack it from the bottom; perturb the order if that stalls."""
         current, stalled = self.best, 0
         while True:
-            # After eight packings without a gain, continue from the best one.
+            # After eight packings without a gain, return to the best packing.
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
-                # The buffer with the highest end is packed first, as it is at the bottom of the flipped packing.
+                # Pack the buffer with the highest end first, as it is at the bottom of the flipped packing.
                 rank = -self._ends(current)
                 packed = self._pack(self._rank_order(self._noisy_rank(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1
@@ -71,7 +70,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def restarts(self) -> Iterator[int]:
-        """Pack by random rules, in large problems mostly near the best rule; flip good packings."""
+        """Pack by random rules, in large problems mostly by rules near the best one; flip good packings."""
         best, lowest = _CENTRE, 0
         is_large = len(self.instance) > LARGE
         while True:
@@ -80,15 +79,15 @@ class MoveSearch:
                 random_order(self.rng, self.traits) if rule is None else (rule.order(self.traits), rule.best_fit)
             )
             packed = self._pack(order, "restart", best_fit)
-            if rule is not None and packed is not None and (lowest == 0 or self._peak(packed) < lowest):
-                best, lowest = rule, self._peak(packed)
+            if rule is not None and packed is not None and (lowest == 0 or self._largest_end(packed) < lowest):
+                best, lowest = rule, self._largest_end(packed)
             yield len(self.instance)
             yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule, with buffers that end above the bound earlier in the next order (Joslin and Clements 1999).
+        """Pack by a rule repeatedly, with buffers that ended above the bound moved forward (Joslin and Clements 1999).
 
-        If that stalls, another rule is drawn. The first of several threads starts with the usual rule.
+        When that stalls, another rule is drawn. The first of several threads starts with the default rule.
         """
         rule, urgency = _URGENT if is_first else rule_near(self.rng, _URGENT), self.traits.urgency
         while True:
@@ -99,17 +98,17 @@ class MoveSearch:
                 yield len(self.instance)
                 if packed is None:
                     break
-                is_better = lowest == 0 or self._peak(packed) < lowest
-                lowest, stalled = (self._peak(packed), 0) if is_better else (lowest, stalled + 1)
+                is_better = lowest == 0 or self._largest_end(packed) < lowest
+                lowest, stalled = (self._largest_end(packed), 0) if is_better else (lowest, stalled + 1)
                 urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= _RAISE
             rule = rule_near(self.rng, _URGENT)
 
     def _repeated_flips(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing while that lowers its peak, if it is close enough to the best one."""
+        """Flip a packing while this lowers its peak, if the peak is close enough to the best one."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
-            peak = self._peak(packed)
-            # A flip gains little, so one far above the best peak is not worth it.
+            peak = self._largest_end(packed)
+            # A flip gains little, so skip packings far above the best peak.
             if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
                 return
             lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
@@ -117,32 +116,32 @@ class MoveSearch:
             yield len(self.instance)
 
     def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
-        """Pack in an order, and return the offsets; None if a buffer does not fit."""
+        """Pack in an order, report an improvement, and return the offsets; None if a buffer does not fit."""
         packed = np.full(len(self.instance), ABSENT)
         packed[order] = self.packer.pack(0, order, best_fit)
         if (packed == ABSENT).any():
             return None
-        peak = self._peak(packed)
+        peak = self._largest_end(packed)
         if self.best is None or peak < self.peak:
             self.best, self.peak = packed, peak
             self.take(packed, by)
         return packed
 
     def _ends(self, offset: I64) -> I64:
-        """Return the end of each buffer."""
+        """Return the end offset of each buffer."""
         return offset + self.instance.size
 
-    def _peak(self, offset: I64) -> int:
-        """Return the largest end."""
+    def _largest_end(self, offset: I64) -> int:
+        """Return the largest end offset."""
         return int(self._ends(offset).max(initial=0))
 
     def _rank_order(self, rank: npt.NDArray[np.generic]) -> I64:
-        """Return the buffers in the order of their ranks, larger ones first among equals."""
+        """Return the buffers in ascending order of rank, larger ones first among equals."""
         order = self.traits.sorted_by("size")
         return column(order[np.argsort(rank[order], kind="stable")])
 
     def _noisy_rank(self, rank: I64) -> npt.NDArray[np.float64]:
-        """Return a rank with noise: uniform, proportional to size, or limited to a range of time."""
+        """Return the rank with random noise: uniform, proportional to size, or limited to a range of time."""
         kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
         noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
         if kind == 0:

@@ -1,1 +1,1 @@
-"""The integer program of pools and offsets, and the engines that solve it."""
+"""The integer program for pools and offsets, and the engines that solve it."""

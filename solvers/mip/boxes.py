@@ -1,7 +1,7 @@
-"""The boxes of the integer program on a grid of offsets: their offset ranges and their conflicts.
+"""The boxes of the integer program: buffers and reserved ranges on a grid of offsets, with their conflicts.
 
-All numbers are exact integers, in units. In each pool, offsets are multiples of a granule plus a shift, so a box needs
-its extent for itself: its size rounded up to the granule.
+All numbers are exact integers, in units. In each pool, offsets are a shift plus multiples of a granule, so a box
+occupies its extent: its size rounded up to the granule.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Grid:
 
     @classmethod
     def from_instance(cls, instance: Instance) -> Grid:
-        """Return the coarsest grid on which all offsets, pages and banks of the instance are."""
+        """Return the coarsest grid that contains all possible offsets and all borders of pages and banks."""
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
@@ -51,17 +51,17 @@ class Grid:
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
-        """Return the first grid offset of pool `q` that is at least `offset`."""
+        """Return the lowest grid offset of pool `q` that is at least `offset`."""
         return self.shift[q] + max(0, round_up(offset - self.shift[q], self.granule))
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A buffer, or a reserved range as a box with a fixed offset.
+    """A buffer, or a reserved range treated as a box with a fixed offset.
 
-    `extent` is its size on the grid. `span[q]` is the (lowest, highest) offset in pool `q`, for each pool that it may
+    `extent` is its size rounded up to the grid. `span[q]` is its (lowest, highest) offset in each pool `q` that it may
     use; its offsets there are the lowest one plus multiples of `step[q]`. A reserved range starts `early` units below
-    the grid.
+    the grid offset from which its extent counts.
     """
 
     size: int
@@ -72,23 +72,23 @@ class Box:
 
     @property
     def waste(self) -> int:
-        """The extent of a buffer minus its size."""
+        """The units of the extent that the box does not use."""
         return self.extent - self.size
 
     @property
     def min_offset(self) -> int:
-        """The lowest offset in any pool."""
+        """The lowest possible offset in any pool; 0 if no pool is possible."""
         return min((low for low, _ in self.span.values()), default=0)
 
     @property
     def max_offset(self) -> int:
-        """The highest offset in any pool."""
+        """The highest possible offset in any pool; 0 if no pool is possible."""
         return max((high for _, high in self.span.values()), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance whose pools end at most at limit[q]: its `n` buffers, then its reserved ranges."""
+    """The boxes of an instance in pools that end at or below limit[q]: its `n` buffers, then its reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
@@ -100,7 +100,7 @@ class Boxes:
 
     @cached_property
     def grid(self) -> Grid:
-        """The grid of all offsets."""
+        """The grid that contains all possible offsets."""
         return Grid.from_instance(self.instance)
 
     @cached_property
@@ -117,25 +117,25 @@ class Boxes:
         return [self._buffer_box(i, homes[i]) for i in range(self.n)] + reserved
 
     def _buffer_box(self, i: int, span: dict[int, Span]) -> Box:
-        """Return the box of buffer `i` with its span."""
+        """Return the box of buffer `i`, whose possible offsets are `span`."""
         size = int(self.instance.size[i])
         steps = {q: int(self.instance.alignment[q, i]) for q in span}
         return Box(size, round_up(size, self.grid.granule), span, steps)
 
     def _reserved_box(self, q: int, low: int, high: int) -> Box:
-        """Return the box of a reserved range, extended up to the grid, where a box above it starts."""
-        # A box above a reserved range starts on the grid, so the range may end on the grid as well.
+        """Return the box of a reserved range of pool `q`, with its end rounded up to the grid."""
+        # The next box above starts on the grid, so extending the range up to the grid excludes nothing.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
     def barred_ranges(self, q: int, b: int) -> list[tuple[int, int]]:
-        """Return the barred ranges of offsets of buffer `b` in pool `q`, within its span."""
+        """Return the barred offset ranges of buffer `b` in pool `q` that overlap its span."""
         low, high = self.all[b].span[q]
         return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
 
     @cached_property
     def live_sets(self) -> list[list[int]]:
-        """The maximal live sets, as ascending buffers."""
+        """The maximal live sets, as ascending lists of buffers."""
         members: list[list[int]] = [[] for _ in range(self.instance.n_live_sets)]
         lifetimes = zip(self.instance.lifetime_buffer, self.instance.start, self.instance.end, strict=True)
         for lifetime_buffer, start, end in lifetimes:
@@ -150,30 +150,30 @@ class Boxes:
 
     @cached_property
     def crowds(self) -> list[list[int]]:
-        """Sets of buffers that never share a byte: maximal live sets and, with explicit conflicts, a clique."""
+        """The crowds: sets of buffers that never share a byte, from live sets and a clique of explicit conflicts."""
         named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
         return [self.sharing.disjoint_buffers(members) for members in (*self.live_sets, *named)]
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers alive together or in explicit conflict, except views."""
+        """The conflicting pairs (a, b) with a < b: alive together or in explicit conflict, outside rigid groups."""
         pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
         pairs |= self.pair_clearances.keys()
         return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
 
     @cached_property
     def bank_partners(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers that must not touch a common bank."""
+        """The pairs (a, b) with a < b of buffers that must not touch a common bank."""
         return set(pairs_of(self.instance.bank_first, self.instance.bank_with))
 
     @cached_property
     def pair_clearances(self) -> dict[tuple[int, int], int]:
-        """The clearances of pairs (a, b), a < b, which hold whatever the lifetimes."""
+        """The clearances of pairs (a, b) with a < b, in units; they hold whatever the lifetimes."""
         return pair_clearances(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, that have an order in some pool or share an offset."""
+        """The pairs (a, b) with a < b whose order the program must decide in some pool."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
@@ -183,7 +183,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools that both boxes may use but not with common bytes, so that they have an order there."""
+        """Return the pools in which two boxes may be, but not with common bytes: one must be below the other there."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -200,30 +200,30 @@ class Boxes:
         return [q for q in self.common_pools(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
-        """Return True if box `a` may be below box `b` in some pool."""
+        """Return True if box `a` may be below box `b` in a pool that both may use."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common_pools(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return the least offset difference if box `a` is below box `b`."""
+        """Return the least difference of offsets if box `a` is below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
         free = self.pair_clearances.get((min(a, b), max(a, b)), 0)
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers that are adjacent in their groups."""
+        """Yield pairs of interchangeable buffers, which are adjacent in their groups."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 
     def mirror(self) -> tuple[int, int] | None:
-        """Return a pair of buffers for which "first below second" may be assumed without loss, or None.
+        """Return a pair of buffers whose order may be fixed without loss, because plans can be mirrored; or None.
 
-        A plan turned upside down is another plan with the same peak in a single pool where nothing is pinned, ranged or
-        reserved, no offset is shifted, no extent wasted, and no constraint concerns addresses or ends. Exchanging twins
-        could undo the choice, so neither buffer has a twin.
+        In a single pool, a plan turned upside down has the same peak if no buffer is pinned or limited in offset, no
+        range is reserved, no offset is shifted, no extent is wasted, and no constraint concerns offsets. The pair
+        contains no interchangeable buffers, because their order is fixed already.
         """
-        # Upside down, pages, banks and distances would differ.
+        # A mirrored plan may violate rules on pages, banks and distances, so these exclude mirroring.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
@@ -232,7 +232,7 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
-        # Twins have an order already, which may contradict this one.
+        # Interchangeable buffers have a fixed order already, which may contradict this one.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
-        # The order of the largest pair leaves the fewest decisions.
+        # Fix the order of the largest pair, as this leaves the fewest decisions.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

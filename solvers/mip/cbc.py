@@ -1,9 +1,9 @@
-"""The integer program solved by CBC, which the package PuLP contains.
+"""The integer program solved by CBC, which the package PuLP includes.
 
-`import pulp` loads highspy, which cannot share a process with OR-Tools, so this runs in a child process and imports
-pulp when called. CBC is a further process below that one; both are killed together. CBC reads the program as an MPS
-file. Its time limit is earlier than the deadline, as it checks its clock only between long steps, and writes its best
-solution when it ends.
+`import pulp` loads highspy, which cannot share a process with OR-Tools. So this module runs in a child process and
+imports pulp only when called. CBC is a child of that process, and both are killed together. CBC reads the program as
+an MPS file and writes its best solution when it ends. It checks its clock only between long steps, so its time limit
+is set earlier than the deadline.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _EARLY_S = 0.8
-"""The seconds, at most a quarter of the limit, by which CBC should end early, as it may be late by as much."""
+"""The seconds by which CBC's limit precedes the deadline, as CBC may be this late; at most a quarter of the limit."""
 _LOOK_EVERY_S = 0.01
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
-"""CBC's messages for an infeasible program; no column of the program is unbounded."""
+"""CBC's messages for an infeasible program. The program is bounded, so "unbounded" is no alternative."""
 _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, bounds and claims of CBC, which reports them when it ends."""
+    """Solve the goals of an instance with CBC; offer its plans, bounds and claims, which it reports when it ends."""
     pursue(instance, search, "cbc", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Solve a program with CBC, and return the outcome."""
+    """Solve a program with CBC, and return the outcome of the run."""
     import pulp
 
     began = time.monotonic()
@@ -58,14 +58,14 @@ def solve_program(run: EngineRun) -> Outcome:
 
 
 def _command_arguments(run: EngineRun, limit_s: float | None) -> list[str]:
-    """Return CBC's command-line arguments."""
+    """Return the command-line arguments of CBC for a run."""
     effort = run.effort
     seed = str(1 + effort.seed % 10**6)
-    # By default CBC counts processor time, which would exceed the deadline on a busy machine.
+    # By default CBC counts processor time, with which it would miss the deadline on a busy machine.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
     limits += [] if limit_s is None else ["-sec", str(_engine_limit_s(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
-    # A relative gap would stop CBC above the least value.
+    # A relative gap would let CBC stop above the minimum, so only the absolute gap is set.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
     start = [] if run.start is None else ["-mipstart", "start.txt"]
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
@@ -76,7 +76,7 @@ def _engine_limit_s(limit_s: float) -> float:
 
 
 def _run_cbc(command: list[str], folder: Path, run: EngineRun, limit_s: float | None) -> tuple[str, bool]:
-    """Run CBC in a folder until it ends or is killed; return its log, and whether its time was over."""
+    """Run CBC in a folder until it ends or is killed; return its log, and True if its time limit was reached."""
     now = _processor_s if run.effort.counts_processor else time.monotonic
     began = now()
     with (
@@ -88,23 +88,23 @@ def _run_cbc(command: list[str], folder: Path, run: EngineRun, limit_s: float | 
             if is_late := run.is_late():
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
-    # After its time limit, CBC may crash, or call its best solution optimal.
+    # At its time limit, CBC may crash or call its best solution optimal, so record that the limit was reached.
     is_late |= limit_s is not None and now() - began >= _engine_limit_s(limit_s)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
     if process.returncode and not is_late:
-        raise RuntimeError(f"CBC ended with status {process.returncode}")
+        raise RuntimeError(f"cbc: must end with status 0, got {process.returncode}")
     return text, is_late
 
 
 def _processor_s() -> float:
-    """Return the processor time, in seconds, of child processes that have ended."""
+    """Return the processor time of all child processes that have ended, in seconds."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
 def _program_lines(program: IntegerProgram) -> Iterator[str]:
-    """Yield the program as lines of MPS, with columns x0, x1, ... and rows r0, r1, ..."""
+    """Yield the lines of the program as an MPS file, with columns x0, x1, ... and rows r0, r1, ..."""
     rows: list[tuple[str, Sense, Number]] = []
     for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
         rows.append(
@@ -116,33 +116,33 @@ def _program_lines(program: IntegerProgram) -> Iterator[str]:
         entries[at].append((f"r{k}", value))
     limits, kinds = (program.lower.tolist(), program.upper.tolist()), program.is_whole.tolist()
     columns = [MpsColumn(f"x{at}", *column) for at, column in enumerate(zip(*limits, kinds, entries, strict=True))]
-    # Sorted by kind, as each change of kind takes a marker.
+    # Sort columns by kind, because each change of kind needs a marker line.
     yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
 def _start_lines(program: IntegerProgram, start: F64) -> Iterator[str]:
-    """Yield a start as lines of a solution file, within the columns' limits, as CBC accepts no rounding errors."""
+    """Yield the lines of a solution file for a start; values are clipped to their limits, as CBC allows no rounding."""
     yield "Stopped on time - objective value 0"
     for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
         yield f"{at} x{at} {value!r} 0"
 
 
 def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Outcome:
-    """Return the outcome of CBC; its values count only if it reports an integer solution."""
+    """Return the outcome of a CBC run, and pass on its column values if it reports an integer solution."""
     status = solution[0] if solution else ""
     is_optimal = status.startswith("Optimal")
     if is_optimal or (status.startswith("Stopped") and "no integer solution" not in status):
         values = run.program.lower.copy()
         for line in solution[1:]:
             _, name, value, *_ = line.replace("**", "").split()
-            if name.startswith("x"):  # the file may also list rows
+            if name.startswith("x"):  # The file may also list rows.
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:
-            # CBC stops within its gap, so the bound is its objective minus the gap.
+            # CBC may stop within its gap, so subtract the gap from its objective to get a valid bound.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
-        # CBC also calls a relaxation infeasible that was interrupted.
+        # CBC may also call an interrupted relaxation infeasible, so trust it only if time was left.
         return Outcome("open" if is_late else "infeasible")
     bounds = [float(number) for number in _BOUND.findall(log)]
     return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

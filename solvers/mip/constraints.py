@@ -1,4 +1,4 @@
-"""The rows of the integer program for each constraint kind; each function is named after its rule."""
+"""The rows of the integer program for each kind of constraint; each function is named after its rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memplan.solvers.mip.draft import ONE, Draft, Term
 
 
 def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Require the pool of the first buffer in each colocation group."""
+    """Require the members of a colocation group to be in the pool of its first buffer."""
     for b, colocation in enumerate(boxes.instance.colocation.tolist()):
         for q in boxes.all[b].span if colocation != b else ():
             if ("in", q, b) in program.at:
@@ -16,7 +16,7 @@ def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
-    """Require each member's distance from the anchor of its rigid group."""
+    """Require each member of a rigid group to keep its distance from the group's anchor."""
     for b, anchor in enumerate(boxes.instance.anchor.tolist()):
         if anchor != b:
             distance = int(boxes.instance.distance[b])
@@ -25,14 +25,14 @@ def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
-    """Require one offset and one pool for two buffers that share an offset."""
+    """Require two partners that share an offset to have the same offset and the same pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue
         share = Term(program.at["shared", a, b])
         for low, high in ((a, b), (b, a)):
             sides = [(Term(program.at["offset", high]), 1), (Term(program.at["offset", low]), -1)]
-            # The least big M with which the row has no effect; a larger one weakens the relaxation.
+            # Use the least big-M with which the row has no effect, as a larger one weakens the relaxation.
             big_m = boxes.all[low].max_offset - boxes.all[high].min_offset
             program.row_if(share, big_m, ("start", low, high), sides, 0)
         for q in boxes.all[a].span if len(boxes.all[a].span) + len(boxes.all[b].span) > 2 else ():
@@ -41,7 +41,7 @@ def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
 
 
 def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
-    """Count the pages below each buffer, and require its bytes to be inside the next page."""
+    """Count the pages below each buffer in an integer column, and require the buffer to be inside the next page."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
         if not any(pages.values()):
@@ -64,7 +64,7 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
 
 
 def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
-    """Require each offset to be below or above each range that is barred to it in its pool."""
+    """Require each offset to be below or above each offset range that is barred to the buffer in its pool."""
     for b, box in enumerate(boxes.all[: boxes.n]) if "intervals" in boxes.instance.features else ():
         offset = Term(program.at["offset", b])
         for q in box.span:
@@ -78,7 +78,7 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
-    """Require a border of banks between two bank partners in a pool with banks."""
+    """Require a bank border between two bank partners that are in the same pool with banks."""
     for a, b in sorted(boxes.bank_partners):
         for q in boxes.banked_pools(a, b):
             for low, high in ((a, b), (b, a)):
@@ -86,7 +86,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
 
 
 def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
-    """Require each priced pair, or its banks, to be separate in a common pool, or else to pay its price."""
+    """Require the buffers of a priced pair to be separate, in bytes or in banks, or else to pay the pair's price."""
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
@@ -102,7 +102,7 @@ def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
 
 
 def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
-    """Return a term that may be 1 only if the lower buffer ends below the upper one."""
+    """Return a binary term that can be 1 only if buffer `low` ends at or below the start of buffer `high`."""
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
     big_m = boxes.all[low].max_offset + boxes.all[low].size - boxes.all[high].min_offset
@@ -111,7 +111,7 @@ def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
 
 
 def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
-    """Require a bank border between two buffers if the term `is_so` is 1 and the lower one is in pool `q`."""
+    """Require a bank border between two buffers if the term `is_so` is 1 and buffer `low` is in pool `q`."""
     first, past = _first_bank_term(program, boxes, q, high), _bank_end_term(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
@@ -121,7 +121,7 @@ def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int,
 
 
 def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a column that is at most the number of the bank where a buffer starts, if it is in the pool."""
+    """Return a column that is at most the number of the bank in which a buffer starts, if it is in pool `q`."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a column that is at least the number after the last bank of a buffer, if it is in the pool."""
+    """Return a column that is at least the number after the last bank of a buffer, if it is in pool `q`."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank
@@ -149,4 +149,4 @@ CONSTRAINTS = (
     barred_offsets_are_left_out,
     bank_partners_touch_no_common_bank,
 )
-"""The rules whose rows every program has; the prices of pairs belong to the cost."""
+"""The rules whose rows every program contains. Rows for priced pairs are added only with the cost."""

@@ -1,4 +1,4 @@
-"""Columns and rows of an integer program, first as exact integers, then converted to arrays of floats."""
+"""Columns and rows of an integer program, as exact integers and then as arrays of floats."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
-"""The name of a column or row: a word, then numbers of boxes, pools or live sets."""
+"""The name of a column or row: a word, followed by numbers of boxes, pools or crowds."""
 F64 = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
 Unit = Literal["", "units", "cost"]
-"""The unit of a column: none, units of bytes, or steps of cost."""
+"""The unit of a column: none, the unit of offsets and sizes, or steps of cost."""
 Entry = tuple[int, int]
-"""A column and its coefficient."""
+"""A column number and its coefficient."""
 
 
 _ROUNDING = 1e-9
 LOOKED_EVERY = 1024
-"""The number of rows, columns or lines between two checks of the time."""
+"""The number of added rows, columns or lines between two checks of the time limit."""
 
 
 class Term(NamedTuple):
-    """The value constant + sign * column."""
+    """The expression constant + sign * column in a row."""
 
     column: int
     sign: int = 1
@@ -35,12 +35,12 @@ class Term(NamedTuple):
 
 
 ONE = Term(0, 0, 1)
-"""The constant 1."""
+"""The constant term 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """A row: the sum of coefficient * column is between `at_least` and `at_most`; None means no limit."""
+    """A row: `at_least` <= sum of coefficient * column <= `at_most`; None means no limit."""
 
     key: Key
     entries: list[Entry]
@@ -49,14 +49,14 @@ class LinearRow:
 
 
 def _continue_writing() -> None:
-    """Do nothing; a named function, so that it can be sent to another process."""
+    """Do nothing: the default of `look`, a named function so that it can be pickled for another process."""
 
 
 @dataclass(eq=False)
 class Draft:
-    """A program under construction: `keys` name the columns, and `at` maps keys to columns.
+    """An integer program under construction. `keys` are the names of the columns; `at` maps them to column numbers.
 
-    `look` is called repeatedly, and may raise an exception to stop the construction.
+    `look` is called regularly and may raise an exception to stop the construction.
     """
 
     keys: list[Key] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Draft:
     look: Callable[[], None] = _continue_writing
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
-        """Add a column, a variable of the program, with its limits, and return its number."""
+        """Add a column (a variable of the program) with its limits, and return its number."""
         self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)
@@ -81,16 +81,16 @@ class Draft:
         return self.at[key]
 
     def _look_at(self, count: int) -> None:
-        """Call `look` after every LOOKED_EVERY additions."""
+        """Call `look` once per LOOKED_EVERY additions."""
         if count % LOOKED_EVERY == 0:
             self.look()
 
     def fix(self, key: Key, value: int) -> None:
-        """Fix a column to one value."""
+        """Fix a column to one value, by both of its limits."""
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row; entries of one column are added up, and zero entries dropped."""
+        """Add a row. Coefficients of the same column are summed, and zeros are dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
@@ -100,7 +100,7 @@ class Draft:
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
     ) -> None:
-        """Add a row of terms, with their constants moved to the other side."""
+        """Add a row over terms; their constants move into the limits."""
         entries: list[Entry] = []
         constant = 0
         for term, coefficient in terms:
@@ -115,9 +115,9 @@ class Draft:
         )
 
     def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
-        """Add a row that holds if `term` is 1; if it is 0, the left side may be `big_m` smaller.
+        """Add a row that holds if `term` is 1; if it is 0, its left side may be smaller by `big_m`.
 
-        No row is added if the term is always 0.
+        If the term is always 0, no row is added.
         """
         if self._is_always_zero(term):
             return
@@ -127,33 +127,33 @@ class Draft:
             self.row_of(key, [*sides, (term, -big_m)], at_least=at_least - big_m)
 
     def _is_always_zero(self, term: Term) -> bool:
-        """Return True if a term is always 0."""
+        """Return True if the limits of a term's column allow only the value 0."""
         limit = self.upper if term.sign > 0 else self.lower
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return the term for "box b is in pool q"; the constant 1 if that is its only pool."""
+        """Return the binary term for "box b is in pool q", or the constant 1 if that is its only pool."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
     def order_term(self, a: int, b: int) -> Term:
-        """Return the term for "box a is below box b", for two boxes whose order the program decides."""
+        """Return the binary term for "box a is below box b"; the program must decide the order of these boxes."""
         here = self.at.get(("below", a, b))
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
 
     def has_order(self, a: int, b: int) -> bool:
-        """Return True if the program decides the order of the two boxes."""
+        """Return True if the program decides the order of two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
-        """Return the program as arrays, scaled by `scale` units and `cost_scale` steps of cost."""
+        """Return the program as arrays, with offsets in multiples of `scale` units and costs in `cost_scale` steps."""
         scales = {"": 1, "units": scale, "cost": cost_scale}
         by = np.array([float(scales[unit]) for unit in self.units])
         counts = [len(row.entries) for row in self.rows]
         first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
         index = column([at for row in self.rows for at, _ in row.entries])
         value = np.array([float(coefficient) for row in self.rows for _, coefficient in row.entries])
-        # A row with a column in units is divided by the scale, so that this column keeps its coefficient.
+        # Divide each row with offset columns by the scale, so that the coefficients of these columns stay the same.
         row_by = np.ones(len(self.rows))
         np.maximum.at(row_by, np.repeat(np.arange(len(self.rows)), counts), by[index])
         cost = np.zeros(len(self.keys))
@@ -184,11 +184,11 @@ def _limit_array(values: list[int | None], absent: float) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class IntegerProgram:
-    """An integer program of `c` columns and `r` rows as arrays: minimise cost @ x.
+    """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x.
 
-    x is between `lower` and `upper`, and integer where `is_whole`. Row `k` is the sum of value * x[index] over its
-    entries first[k]:first[k + 1], and is between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units, a cost
-    of 1 is `cost_scale` steps, and an objective of 1 is `value_of_one` units or steps.
+    x is between `lower` and `upper`, and integer where `is_whole`. Row `k` requires row_lower[k] <= sum of value *
+    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. An offset of 1 is `scale` units, a cost of
+    1 for `cost_scale` steps, and an objective of 1 for `value_of_one` units or steps.
     """
 
     keys: list[Key]
@@ -208,9 +208,9 @@ class IntegerProgram:
     row_upper: F64  # (r,)
 
     def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
-        """Return the program without `idle` or implied rows (r,) and without fixed columns.
+        """Return the program without the rows in `idle` (a mask), implied rows and fixed columns, and the columns kept.
 
-        The second value has the numbers of the remaining columns; a constant of the objective is dropped.
+        The second result has the numbers of the kept columns. The constant part of the objective is dropped.
         """
         counts, is_free = np.diff(self.first), self.lower < self.upper
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])

@@ -1,6 +1,6 @@
 """The integer program solved by HiGHS through the package highspy.
 
-highspy and OR-Tools cannot be loaded into one process, so this runs in a child process and imports highspy when called.
+This module runs in a child process and imports highspy late, as highspy and OR-Tools cannot share a process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, as soon as HiGHS finds them, and its bounds and claims."""
+    """Solve the goals of an instance with HiGHS; offer its plans as they are found, and its bounds and claims."""
     pursue(instance, search, "highs", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Solve a program with HiGHS, and return the outcome."""
+    """Solve a program with HiGHS, and return the outcome of the run."""
     import highspy
 
     highs = highspy.Highs()
@@ -42,21 +42,21 @@ def solve_program(run: EngineRun) -> Outcome:
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         run.take(np.array(highs.getSolution().col_value))
     if status == highspy.HighsModelStatus.kOptimal:
-        # HiGHS 1.15 may stop within the gap and report its best value as the bound, so the gap is subtracted.
+        # HiGHS 1.15 may stop within the gap and report its best value as the bound, so subtract the gap.
         gap = run.effort.gap if run.program.is_whole.any() else 0.0
         return Outcome("optimal", float(info.objective_function_value) - gap)
     return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)
 
 
 def _set_options(highs: Any, effort: EngineEffort) -> None:
-    """Set the seed, gap and limits of a run."""
+    """Set the seed, the gap and the limits of a HiGHS run."""
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", effort.seed % 2**31)
-    # Only the absolute gap counts: with less than one unit, a peak is the least.
+    # Use only the absolute gap: a peak within less than one unit of the bound is minimal.
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", effort.gap)
-    # After a restart, HiGHS 1.15 has called a start optimal that was not; without restarts, proofs take about as long.
+    # HiGHS 1.15 has called a non-optimal start optimal after a restart. Proofs without restarts take as long.
     highs.setOptionValue("mip_allow_restart", False)
     if effort.seconds is not None and not effort.counts_processor:
         highs.setOptionValue("time_limit", effort.seconds)
@@ -65,7 +65,7 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
 
 
 def _pass_model(highs: Any, highspy: Any, program: IntegerProgram) -> None:
-    """Pass a program's arrays to HiGHS, which replaces infinite limits by its own infinity."""
+    """Pass the arrays of a program to HiGHS, which replaces infinite limits by its own infinity."""
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.row_lower)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper

@@ -1,4 +1,4 @@
-"""The question of a program file: the least peak or cost, with limits from a quick plan."""
+"""The question of a model file: minimize the peak or the cost, within limits from a quick plan."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from memplan.solvers.mip.stages import sensible_limits
 from memplan.solvers.search.incumbent import Search
 
 _PLAN_WORK = 50_000
-"""The work for the plan whose peak limits the big-M, about 50 ms."""
+"""The work for the quick plan whose peak limits the big-M, about 50 ms."""
 
 
 def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
-    """Return the question that minimises the first entry of the score, and its boxes."""
+    """Return the question that minimizes the first entry of an instance's score, and the boxes of its program."""
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":
         question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.from_instance(instance).max_steps))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
-    # A lower limit makes the big-M of each pair smaller, and the program easier.
+    # A lower limit makes the big-M of each pair smaller, which strengthens the relaxation.
     limits[last] = min(limits[last], _quick_peak(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
@@ -34,7 +34,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
 
 
 def _quick_peak(instance: Instance) -> int:
-    """Return the last pool's peak, in units, in a quick plan; I64_MAX without a plan."""
+    """Return the last pool's peak, in units, in a quick plan; I64_MAX if no plan was found."""
     search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:

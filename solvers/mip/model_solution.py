@@ -1,6 +1,6 @@
-"""Reading the plan from the solution that a solver wrote for an LP or MPS file of memplan.
+"""The reader of solutions that a solver wrote for an LP or MPS file of memplan; it returns the plan.
 
-HiGHS, CBC, SCIP and others write a line for each column, with its name and its value; most leave out zeros.
+HiGHS, CBC, SCIP and other solvers write one line with the name and value of each column; most omit zeros.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from memplan.solvers.mip.program import draft
 
 _ROWS = re.compile(r"#\s*(Rows|Dual)\b")
 _OFF = 1e-4
-"""The most by which a solver's offset may differ from a whole number."""
+"""The maximum by which a solver's offset may differ from an integer."""
 
 
 def plan_of_solution(problem: Problem, data: bytes) -> Plan:
-    """Return the plan in a solution of the program that `write_model` writes for a problem; raises FormatError."""
+    """Return the plan in a solution of the program that `write_model` writes for a problem. Raises FormatError."""
     if problem.equal_use:
-        raise FormatError("must be of a problem whose pools differ in use: of equal ones the program says one pool")
+        raise FormatError("equal_use: must be false to read a solution, as the program then has one pool only")
     instance = compile_problem(problem)
     refuse_large(instance)
     boxes, question = minimisation_of(instance)
@@ -41,7 +41,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
         at = program.at["offset", b]
         raw = values.get(at, 0.0) if at in name_of else float(program.lower[at])
         if not (0 <= raw < 2**62 and abs(raw - round(raw)) <= _OFF):
-            raise FormatError(f"{name_of.get(at, '')}: must be a whole number of at least 0, got {excerpt(raw)}")
+            raise FormatError(f"{name_of.get(at, '')}: must be an integer of at least 0, got {excerpt(raw)}")
         offset[b] = round(raw)
         span = [*boxes.all[b].span]
         pool[b] = max(span, key=lambda q: values.get(program.at["in", q, b], 0.0)) if len(span) > 1 else span[0]
@@ -49,7 +49,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
 
 
 def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
-    """Return the values by column in a solution; raises FormatError if it names no column of the program."""
+    """Return the value of each column in a solution. Raises FormatError if it names no column of the program."""
     values: dict[int, float] = {}
     for line in text.splitlines():
         if _ROWS.match(line):
@@ -61,7 +61,7 @@ def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
         try:
             values[columns[words[k]]] = float(words[k + 1])
         except ValueError:
-            raise FormatError(f"{words[k]}: must have a number behind it, got {excerpt(words[k + 1])}") from None
+            raise FormatError(f"{words[k]}: must be followed by a number, got {excerpt(words[k + 1])}") from None
     if not values:
         some = ", ".join([name for name in columns if name.startswith("o_")][:3])
         raise FormatError(

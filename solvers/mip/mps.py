@@ -1,4 +1,4 @@
-"""Writing of free MPS files, for engines and for users."""
+"""Writing of free-format MPS files, for engines and for users."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Sense = Literal["E", "L", "G"]
 
 @dataclass(frozen=True)
 class MpsColumn:
-    """A column of an MPS file.
+    """A column (variable) of an MPS file.
 
-    name: its name, without spaces. lower, upper: its finite limits. is_whole: whether it must be an integer. entries:
-    its coefficients, by the names of rows; that of the objective is `total`.
+    name: its name, without spaces. lower, upper: its finite limits. is_whole: True if it must be an integer. entries:
+    its coefficients, by row names; `total` is the objective.
     """
 
     name: str
@@ -27,7 +27,7 @@ class MpsColumn:
 
 
 def mps_lines(rows: Sequence[tuple[str, Sense, Number]], columns: Iterable[MpsColumn]) -> Iterator[str]:
-    """Yield the lines of a program with rows (name, sense, limit); numbers are exact."""
+    """Yield the lines of an MPS file with rows (name, sense, limit). Numbers are written exactly."""
     columns = list(columns)
     yield from ("NAME memplan FREE", "ROWS", " N total")
     yield from (f" {sense} {name}" for name, sense, _ in rows)

@@ -1,10 +1,10 @@
 """The integer program, defined once for all engines.
 
-It requires the following. (1) Minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets
-are not negative, and (4) of two buffers in conflict, one is below the other, which a binary decides. Further rows
-express pools, alignments, reserved ranges and constraints, or are valid cuts: consequences for sets of conflicting
-buffers, and symmetry breaking. There is one function for each constraint. Each is exact in whole units; only the
-finished program is scaled to numbers that floating-point engines can handle.
+It states: (1) minimize the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
+and (4) of two conflicting buffers, one is below the other, which a binary variable decides. Further rows express
+pools, alignments, reserved ranges and constraints, or are valid cuts: consequences for sets of conflicting buffers, and
+symmetry breaking. Each constraint has its own function, exact in whole units. Only the finished program is scaled to
+numbers that floating-point engines can handle.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from memplan.solvers.mip.constraints import CONSTRAINTS, two_that_meet_pay_their
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
-"""The most entries in all rows of crowds; the heaviest crowds come first."""
+"""The limit of entries in the rows of all crowds (sets of conflicting buffers); the heaviest crowds come first."""
 
 
 @dataclass(frozen=True)
 class MipQuestion:
-    """A question to an engine: pool `q` must end at most at limit[q]; its least peak is at least floor[q], by a proof.
+    """A question to an engine: pool `q` must end at or below limit[q], and its peak is proved to be at least floor[q].
 
-    `minimise` is the key of the column to minimise, or None if any plan is enough. With ("over", q), that is the excess
-    over the floor of pool `q`, and a plan may be turned upside down. `cost` is the least and the most that the plan may
-    cost, in steps; None if costs do not count.
+    `minimise` is the key of the column to minimize, or None if any plan is sufficient. ("over", q) is the excess over
+    the floor of pool `q`; such a plan may be turned upside down. `cost` is the least and the largest allowed cost of
+    the plan in steps, or None if costs do not count.
     """
 
     limit: tuple[int, ...]
@@ -36,7 +36,7 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> Draft:
-    """Return the program of a question in whole units, written into `program` if that is given."""
+    """Return the program of a question in whole units, written into `program` if it is given."""
     program = program or Draft()
     _add_offsets_and_ends(program, boxes)
     _add_peaks(program, boxes, question)
@@ -64,20 +64,20 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
 
 
 def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
-    """Add columns for offsets and ends, with their limits."""
+    """Add the columns for offsets and ends, with their limits."""
     for b, box in enumerate(boxes.all):
         program.column(("offset", b), box.min_offset, box.max_offset, unit="units")
         program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
 def _add_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add a column for the peak of each pool, between its floor and its limit."""
+    """Add a column for the peak of each pool, limited by the pool's floor and limit."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
 
 def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Choose a pool for each buffer by binaries; a buffer with one pool needs none."""
+    """Choose a pool for each buffer by binaries. A buffer with only one possible pool needs none."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
             chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
@@ -85,14 +85,14 @@ def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def _define_ends(program: Draft, boxes: Boxes) -> None:
-    """Require each end to be the offset plus the size."""
+    """Require each end to be the box's offset plus its size."""
     for b, box in enumerate(boxes.all):
         sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
         program.row(("end", b), sides, at_least=box.size, at_most=box.size)
 
 
 def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Require the peak of a pool to be at least each end in it."""
+    """Require the peak of a pool to be at least the end of each buffer in it."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -101,14 +101,14 @@ def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) ->
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end of box `b` in pools other than `q`; 0 if it has no other pool."""
+    """Return the highest possible end of box `b` in pools other than `q`, or 0 if it has no other pool."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
 def _decide_orders(program: Draft, boxes: Boxes) -> None:
-    """Decide the order of two conflicting boxes by one binary, or by two if they may be in different pools or share.
+    """Decide the order of each pair by one binary, or by two if its boxes may be in different pools or share.
 
-    If neither order is possible, one is fixed nevertheless: its row then makes the program infeasible.
+    If neither order is possible, one of them is fixed anyway, and its row makes the program infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
@@ -130,7 +130,7 @@ def _decide_orders(program: Draft, boxes: Boxes) -> None:
 def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
     """Require the offset of the upper box to be at least the end of the lower one.
 
-    The least valid big-M is the highest end of one box minus the lowest offset of the other.
+    The least valid big-M is the highest end of the lower box minus the lowest offset of the upper one.
     """
     for pair in boxes.pairs:
         for low, high in (pair, pair[::-1]):
@@ -143,7 +143,7 @@ def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
 
 
 def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
-    """Limit the offset of each buffer to the range of its chosen pool."""
+    """Limit the offset of each box to the range of its chosen pool."""
     for b, box in enumerate(boxes.all):
         lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
         chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
@@ -158,7 +158,7 @@ def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
 def _align_offsets(program: Draft, boxes: Boxes) -> None:
     """Require each offset to be a whole number of alignment steps above the lowest one.
 
-    A buffer with the grid's alignment needs no row; a rigid group has the alignment of its anchor.
+    A buffer with the grid's alignment needs no row. In a rigid group, only the anchor needs one.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b
@@ -175,11 +175,11 @@ def _align_offsets(program: Draft, boxes: Boxes) -> None:
 
 
 def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts: boxes below a buffer raise its offset, and boxes above it raise the peak.
+    """Add cuts by which boxes below a buffer raise its offset, and boxes above it raise the peak.
 
-    The members of a crowd, usually a live set, never share a byte. Those below buffer `b` are stacked, so the offset of
-    `b` is at least the sum of their extents; the same holds for those above it. With these cuts, the relaxation is at
-    least as good as the bound from live sets.
+    The members of a crowd, usually a live set, never share a byte. The members below buffer `b` are stacked, so its
+    offset is at least the sum of their extents; likewise above it. With these cuts, the relaxation is at least as tight
+    as the live-set bound.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
@@ -199,14 +199,14 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add the cut that the boxes below box `b` raise its offset."""
+    """Add the cut by which the boxes below box `b` raise its offset."""
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
-    """Add the cuts that the boxes above box `b` raise the peaks."""
+    """Add the cuts by which the boxes above box `b` raise the peaks of its possible pools."""
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
@@ -217,7 +217,7 @@ def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: 
 
 
 def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts: the members of a crowd fit below the peaks of their pools, and around reserved ranges."""
+    """Add cuts by which the members of a crowd must fit below their pools' peaks and around reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
@@ -235,7 +235,7 @@ def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Add a column for the sum, over crowds, of the excess of their highest end in pool `q` over the floor."""
+    """Add a column for the excess over the floor of pool `q`: that of each crowd's highest end, summed over crowds."""
     most = question.limit[q] - question.floor[q]
     heights = []
     for t, members in enumerate(boxes.crowds):
@@ -250,7 +250,7 @@ def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> 
 
 
 def _order_twins(program: Draft, boxes: Boxes) -> None:
-    """Order interchangeable buffers: the first one is in an earlier pool, or below the second one."""
+    """Fix the order of interchangeable buffers: the first one is in an earlier pool, or below the second one."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -263,14 +263,14 @@ def _order_twins(program: Draft, boxes: Boxes) -> None:
 
 
 def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
-    """Fix the order of one pair, which excludes the mirror image of each plan."""
+    """Fix the order of one pair of buffers, which excludes the mirror image of each plan."""
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)
 
 
 def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the cost steps of buffers above their cheapest pools, and the prices of pairs."""
+    """Define the cost column: steps of buffers above their cheapest pools, plus the prices of paid pairs."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

@@ -1,6 +1,6 @@
-"""Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers of a plan, the others keep their order.
+"""Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers; all other buffers keep their order.
 
-The objective is the sum, over live sets, of the excess over the floor: many plans have the same peak, and this sum is
+The objective is the excess over the floor, summed over live sets. It distinguishes plans with the same peak: it is
 smaller for plans that are closer to the floor.
 """
 
@@ -23,19 +23,19 @@ from memplan.solvers.packing.place import drop, place
 
 F32 = npt.NDArray[np.float32]
 SolvePart = Callable[[IntegerProgram, F64, Callable[[F64], F64]], float]
-"""Solves a program from a start, with a function that completes its values; returns the share of the time used."""
+"""Solves a program from a start, with a function that completes column values; returns the share of the time used."""
 _FIRST_PART = 4.0
-"""The size of the first neighbourhoods: this many buffers, or 12 times as many orders in a range of time."""
+"""The initial size of neighbourhoods: this many buffers, or 12 times as many pair orders in a range of time."""
 _PAIRS_A_BUFFER = 12
 _DRAWS = 50
-"""The number of orders that are drawn for an initial plan."""
+"""The number of random orders that are tried for an initial plan."""
 _REACH = 2.0
-"""The distance, in live sets, at which a buffer's probability of being in a neighbourhood falls to 1/e."""
+"""The distance in live sets at which the probability that a buffer joins a neighbourhood falls to 1/e."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan (pools and offsets), with the excess of each crowd over the floor."""
+    """A plan (pools and offsets) with the excess of each crowd (set of conflicting buffers) over the floor."""
 
     pool: I64
     offset: I64
@@ -43,16 +43,16 @@ class RatedPlan:
 
     @property
     def total_excess(self) -> int:
-        """The sum of the excesses."""
+        """The sum of the excesses of all crowds."""
         return int(self.heights.sum())
 
 
 class ImpliedRows:
-    """The rows of a program that known orders of boxes may imply: pair rows, height and peak rows, and cuts."""
+    """The rows of a program that known orders of boxes may make redundant: pair, height and peak rows, and cuts."""
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
-        # A clearance between two buffers may need more room than the buffers between them.
+        # A clearance between two buffers may exceed the buffers between them, so their row is never redundant.
         clear = {pair for a, b in boxes.pair_clearances for pair in ((a, b), (b, a))}
         self.pairs = _integer_columns(
             3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear]
@@ -65,10 +65,10 @@ class ImpliedRows:
             self.members[members, t] = 1
 
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
-        """Return which rows of `program` a known order implies; `is_below` is a square matrix of boxes.
+        """Return a mask of the rows of `program` that known orders imply; is_below[a, b] is 1 if box a is below box b.
 
-        In a stack of boxes, only neighbours need pair rows, and only the top needs height and peak rows; a cut is
-        implied if it contains no open order.
+        In a stack of boxes, only adjacent boxes need pair rows, and only the top box needs height and peak rows. A cut
+        is implied if it contains no undecided order.
         """
         n_rows = len(program.row_lower)
         are_open = (program.is_whole & (program.lower < program.upper))[program.index]
@@ -85,14 +85,14 @@ class ImpliedRows:
 
 
 def _integer_columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
-    """Return the rows as `width` integer columns."""
+    """Return the rows, converted to integers, as `width` columns."""
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
 class PlanParts:
-    """The neighbourhoods of a program that minimises the excess over `floor` in pool `q`.
+    """The neighbourhoods in a program that minimizes the excess over `floor` in pool `q`.
 
-    They grow while an engine solves them quickly, and shrink while it does not finish in time.
+    They grow while the engine solves them quickly, and shrink while it does not finish in time.
     """
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int, floor: int, random: np.random.Generator) -> None:
@@ -107,7 +107,7 @@ class PlanParts:
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
         self.implied = ImpliedRows(boxes, program, q)
-        # If one binary represents both orders, 0 means the second order.
+        # If one binary represents both orders of a pair, its value 0 means the second order.
         self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys(
             (self._free_few_orders, self._free_orders_in_time), _FIRST_PART
@@ -121,7 +121,7 @@ class PlanParts:
         return RatedPlan(pool, offset, column(heights))
 
     def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
-        """Solve one neighbourhood of a plan with an engine, starting from the plan's values."""
+        """Solve one neighbourhood of a plan with an engine, starting from the plan's column values."""
         t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.total_excess))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
         is_free = draw(t, max(2, int(self.sizes[draw])))
@@ -137,7 +137,7 @@ class PlanParts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Return the program with some orders fixed as in a plan, without implied rows, and its columns."""
+        """Fix some orders as in a plan; return the program without implied rows, and its columns."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -147,7 +147,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return the plan with the least excess from several random orders; None if no order gives a feasible start."""
+        """Return the random plan with the least excess that is a feasible start; None if no plan is feasible."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -161,7 +161,7 @@ class PlanParts:
         )
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with a few buffers moved anywhere and packed down; unchanged if it would end too high."""
+        """Return the plan with a few buffers moved at random and dropped; the same plan if none is low enough."""
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
@@ -177,7 +177,7 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Return which orders to free: all orders of a few buffers, most of them near crowd `t`."""
+        """Return a mask of the orders to free: all orders of a few buffers, mostly near crowd `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)
@@ -187,7 +187,7 @@ class PlanParts:
         return chosen[self.a] | chosen[self.b]
 
     def _free_orders_in_time(self, t: int, count: int) -> Bits:
-        """Return which orders to free: of buffers alive in a range of time around crowd `t`, or of some."""
+        """Return a mask of the orders to free: those between buffers alive in a time range around crowd `t`."""
         low, high, is_free = t, t, np.zeros(len(self.order), dtype=np.bool_)
         while True:
             inside = (self.first <= high) & (self.last >= low)

@@ -1,8 +1,8 @@
 """The sequence of questions to a MILP engine.
 
-The entries of the score are optimised one after another. For three tenths of the time, an engine searches any plan at
-the bound, which leaves the offsets the least freedom, and at a higher peak once that is refuted. If it neither finds
-nor refutes one, it rearranges parts of the best plan; then it minimises. Small programs are minimised at once.
+The entries of the score are optimized one after another. For three tenths of the time, an engine searches any plan at
+the lower bound, and at higher peaks once that is refuted. If the engine neither finds a plan nor refutes one, it
+rearranges parts of the best plan, and finally it minimizes. Small programs are minimized at once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
 MAX_ROWS = 200_000
-"""The most rows of a program that is written; with a million, engines fail and need gigabytes."""
+"""The limit of rows of a program; with a million rows, engines fail and need gigabytes."""
 
 
 def count_rows(instance: Instance) -> int:
-    """Return an upper bound on the rows of an instance's program, in O(m) time, without listing pairs."""
+    """Return an upper bound on the rows of an instance's program, in linear time, without listing pairs."""
     begun = np.bincount(instance.start, minlength=instance.n_live_sets)
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
@@ -53,7 +53,7 @@ def count_rows(instance: Instance) -> int:
 
 
 def _constraint_rows(instance: Instance) -> int:
-    """Return an upper bound on the rows for rigid groups, colocation, pages, banks and prices."""
+    """Return an upper bound on the rows for rigid groups, colocation, pages, banks, barred offsets and prices."""
     p = len(instance.pools)
     n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
@@ -65,43 +65,39 @@ def _constraint_rows(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return the largest end of each pool in a plan whose buffers are moved down as far as possible.
+    """Return the largest end of each pool in a plan whose buffers are moved down as far as possible, in units.
 
-    Some best plan is of this kind. A plan with the score `known` is within the limits, too.
+    Some best plan has this form. The limits also admit a plan with the score `known`.
     """
     reached = [0] * len(instance.pools) if known is None else known[::-1]
     return [min(pool.capacity, max(horizon(instance, q), int(reached[q]))) for q, pool in enumerate(instance.pools)]
 
 
 RESERVE_S = 0.3
-"""The seconds kept in reserve, so that an engine stops and reports before it is killed."""
+"""The seconds in reserve, so that an engine stops and reports its results before it is killed."""
 LARGEST_PLAIN = 2**20
-"""The largest number given to engines in whole units; above it, HiGHS made false claims."""
+"""The largest number that engines get in whole units. Above it, HiGHS has made false claims."""
 SCALED_PEAK = 2**16
-"""The approximate size to which larger peaks are scaled down, by a power of two."""
+"""The approximate value to which larger peaks are scaled down, by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
-"""The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
-HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit represents.
-"""
+"""Work units (microseconds) per program entry, for the root node and other nodes; HiGHS took 15 to 600, and 2."""
 _DECIDED, _REARRANGED = 0.3, 0.6
-"""The shares of the remaining time for decision, and then for rearrangement."""
+"""The shares of the remaining time for the search of any plan, and then for rearrangement."""
 _PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.5, 15, 20
-"""The seconds for a neighbourhood, the failures before a restart, and the buffers for each restart in vain."""
+"""The seconds per neighbourhood, the failures before a restart, and the buffers per restart without a gain."""
 _FEWEST_DECIDED = 200
-"""The pairs below which a program is minimised at once: bounds above the floor come two to twelve times sooner
-(docs/integer-program.md), and plans at the bound no later.
-"""
+"""The pairs below which a program is minimized at once: bounds come two to twelve times sooner, plans not later."""
 _MOST_DECIDED = 1_500
-"""The pairs above which no complete order is found at once, so that neighbourhoods get all the time."""
+"""The pairs above which engines find no complete order in time, so neighbourhoods get all the time."""
 _GAP = 0.9
-"""The gap at which an engine may stop, in units or steps of cost; the next better plan is a whole one below."""
+"""The gap at which an engine may stop, in units or cost steps; a better plan would be at least 1 lower."""
 
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """The limits of an engine's run: seconds or nodes, and a sufficient `gap`.
+    """The limits of an engine run: seconds or nodes, and an absolute `gap` at which it may stop.
 
-    `seconds` are processor time if `counts_processor` is set.
+    `seconds` is processor time if `counts_processor` is set, and wall-clock time otherwise.
     """
 
     seconds: float | None
@@ -113,7 +109,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an engine's run; `bound`, on the objective, is valid unless the program was infeasible."""
+    """The outcome of an engine run. `bound` is a lower bound on the objective unless the program is infeasible."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -121,10 +117,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class EngineRun:
-    """A program to solve from a start (column values or None), with callbacks.
+    """A program to solve from `start` (column values, or None), with the callbacks of the run.
 
-    The engine passes each solution, as values of the columns, to `take`, and the lines of its log to `log`. It ends
-    soon after `is_late()` returns True.
+    The engine passes the column values of each solution to `take`, and the lines of its log to `log`. It ends soon
+    after `is_late()` returns True.
     """
 
     program: IntegerProgram
@@ -139,7 +135,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Optimise the entries of the score in order until one stays open; a too large program is logged and skipped."""
+    """Optimize the entries of the score in order until one stays unproved. Log and skip a program that is too large."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -150,7 +146,7 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """One run of an engine, for any plan (a decision) or for the best, until the search's clock is at `ends`."""
+    """One engine run, for any plan (a decision) or for the best plan, until the search's clock reaches `ends`."""
 
     is_decision: bool
     ends: float
@@ -158,7 +154,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
-    """The goals of an instance; an engine minimises each while earlier ones keep their proved values."""
+    """The pursuit of the goals of an instance: an engine minimizes each, with earlier goals fixed."""
 
     instance: Instance
     search: Search
@@ -167,7 +163,7 @@ class _Pursuit:
     goals: Goals
 
     def min_value(self, goal: int) -> int | None:
-        """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
+        """Return the least value of a goal once it is reached and the engine claims a proof, or else None."""
         first = self.goals.first_bound()
         floor = self._decide(goal, first)
         if floor == first:
@@ -179,8 +175,8 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Search any plan at the floor, then at higher limits if there is none; return the proved floor."""
-        # If work is counted, the root of a program takes most of it, so that it is enough for one program.
+        """Search any plan at the floor, then at higher limits if that is refuted; return the proved lower bound."""
+        # Deterministic searches count work, most of which the root of one program takes, so skip decisions.
         if goal == COST or self.search.deterministic:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
@@ -198,7 +194,7 @@ class _Pursuit:
         return floor
 
     def _rearrange(self, goal: int, floor: int) -> None:
-        """Rearrange parts of the best plan until nothing exceeds the floor, or little time is left."""
+        """Rearrange parts of the best plan until no end exceeds the floor or little time is left."""
         most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
@@ -245,7 +241,7 @@ class _Pursuit:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
-        """Search better plans between `floor` and the incumbent; return the new floor."""
+        """Search better plans between `floor` and the incumbent, and return the new lower bound."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._remaining_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
@@ -261,11 +257,11 @@ class _Pursuit:
 
     @property
     def _remaining_s(self) -> float:
-        """The remaining seconds, without the reserve."""
+        """The remaining seconds of the search, minus the reserve."""
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
-        """Run the engine for a goal between `floor` and `most`, for the least value or any; with an integer bound."""
+        """Run the engine for a goal between `floor` and `most`, and return its outcome with an integer bound."""
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
@@ -283,12 +279,12 @@ class _Pursuit:
         return Outcome(outcome.status, _integer_bound(outcome.bound, program.value_of_one))
 
     def _is_late(self, run: _Run) -> Callable[[], bool]:
-        """Return the function by which an engine learns that its time is over."""
+        """Return the function that lets the engine check whether its time is over."""
         search = self.search
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
-        """Return the program for a goal with these limits, scaled for an engine."""
+        """Return the program for a goal with these limits, scaled for engines."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
@@ -297,16 +293,16 @@ class _Pursuit:
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
     def _offer_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        """Offer the plans of an engine's solution."""
+        """Offer the plans that an engine's column values represent."""
         for pool, offset in self._exact_plans(boxes, program, values):
             self.search.offer(pool, offset, self.name)
 
     def _exact_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
-        """Yield the plan in an engine's values, in exact integers: rounded to the grid if valid, and moved down."""
+        """Yield exact plans for an engine's column values: rounded to the grid if that is valid, and dropped."""
         buffers = range(boxes.n)
         pool = column([_chosen_pool(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
-        # Halves are rounded up, not to even numbers, so that boxes keep their vertical order.
+        # Round halves up instead of to even numbers, so that boxes keep their vertical order.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_feasible_start(program, boxes, pool, rounded):
@@ -316,7 +312,7 @@ class _Pursuit:
             yield pool, offset
 
     def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return the ends of the pools: proved ends, `most` for the goal, or else the ends of sensible plans."""
+        """Return the limits of the pools: proved ends, `most` for the goal, or else the ends of sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -327,7 +323,7 @@ class _Pursuit:
         return tuple(limits)
 
     def _cost_range(self, goal: int, floor: int, most: int | None) -> tuple[int, int] | None:
-        """Return the least and the most cost in steps, or None if costs do not count."""
+        """Return the least and the largest allowed cost in steps, or None if costs do not count."""
         if self.goals.costs is None:
             return None
         if goal == COST:
@@ -335,7 +331,7 @@ class _Pursuit:
         return 0, self.goals.proved[0]
 
     def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
-        """Return the remaining effort: by the clock, or in nodes if no clock may decide."""
+        """Return the limits of the run: seconds, or nodes if the search is deterministic."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = self.search.work_limit / (len(program.index) + 1)
@@ -345,7 +341,7 @@ class _Pursuit:
 
 
 def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
-    """Return the pool that column values choose for box `b`."""
+    """Return the pool of box `b` that column values choose."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]
@@ -353,12 +349,12 @@ def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> 
 
 
 def _scale(largest: int) -> int:
-    """Return the power of two by which numbers up to `largest` are divided for an engine."""
+    """Return the power of two by which numbers up to `largest` are divided before an engine gets them."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Return the least integer value that an engine's bound allows, given its tolerances."""
+    """Return the least integer that an engine's bound allows, given the engine's tolerances."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

@@ -1,1 +1,1 @@
-"""Packing: offsets for buffers in a given order, by a kernel."""
+"""Packing of buffers in a given order, by a kernel of the core."""

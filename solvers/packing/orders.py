@@ -1,7 +1,7 @@
-"""Orders of buffers: by size, lifetime, area, conflicts and products of these, exact or in bands.
+"""Orders of buffers by size, lifetime, area, conflicts and products of these, exactly or in bands.
 
-A band contains the values from one power of a base to the next; inside a band, another trait gives the order. All
-sorting is stable, so that ties keep the order of positions, and is the same on every machine: no logarithms, no powers.
+A band contains the values between two successive powers of a base; inside it, another trait determines the order.
+Sorting is stable, so equal buffers keep the instance's order. As no logarithms or powers are used, all machines agree.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memplan.planner.model.buffer_table import I64, column
 F64 = npt.NDArray[np.float64]
 
 _FEW = 12
-"""The most buffers for which a random order, without a rule, is worth a try."""
+"""The limit of buffers up to which purely random orders are tried."""
 _VARIATION = 0.4
-"""The standard deviation of the logarithm of a rule's parameters near another rule."""
+"""The standard deviation of the logarithm of parameters when a rule near another one is drawn."""
 
 
 class Traits:
-    """The traits of buffers, as numbers, by which orders compare them.
+    """The numeric traits of buffers by which orders compare them.
 
-    Floats are used if sums or products may exceed 2^63.
+    They are floats where sums or products may exceed 2^63.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -36,7 +36,7 @@ class Traits:
 
     @cached_property
     def start(self) -> I64:
-        """The first live set of each buffer; 0 for a buffer without lifetimes."""
+        """The first live set of each buffer; 0 if it has no lifetimes."""
         if self.instance.has_one_lifetime_each:
             return self.instance.start
         first = self.instance.first
@@ -45,14 +45,14 @@ class Traits:
 
     @cached_property
     def end(self) -> I64:
-        """The live set after the last one of each buffer; 0 for a buffer without lifetimes."""
+        """The number after the last live set of each buffer; 0 if it has no lifetimes."""
         first = self.instance.first
         padded = np.append(0, self.instance.end)
         return column(np.where(first[:-1] < first[1:], padded[first[1:]], 0))
 
     @cached_property
     def life(self) -> F64:
-        """The number of live sets of each buffer."""
+        """The number of live sets that contain each buffer."""
         return self._lifetime_sums(self.instance.end - self.instance.start)
 
     @cached_property
@@ -62,7 +62,7 @@ class Traits:
 
     @cached_property
     def conflicts(self) -> F64:
-        """The number of conflicts of each buffer, summed over its lifetimes; O(m) time."""
+        """The number of conflicts of each buffer, summed over its lifetimes. Takes O(m) time for m lifetimes."""
         instance = self.instance
         n_sets = instance.n_live_sets
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
@@ -72,12 +72,12 @@ class Traits:
 
     @cached_property
     def load(self) -> F64:
-        """The load of each live set."""
+        """The load of each live set: the sum of its members' sizes."""
         return self.instance.load().astype(np.float64)
 
     @cached_property
     def pressure(self) -> F64:
-        """The largest load of each buffer's live sets, relative to the largest of all; O(m log m) by a sparse table."""
+        """The largest load of each buffer's live sets, relative to the largest load; O(m log m) by a sparse table."""
         span = self.instance.end - self.instance.start
         level = np.frexp(span.astype(np.float64))[1] - 1
         largest = np.zeros(len(span))
@@ -98,7 +98,7 @@ class Traits:
 
     @cached_property
     def urgency(self) -> F64:
-        """The factor by which a search moves a buffer forward in its orders; 1 by default."""
+        """The factor by which a search moves each buffer forward in its orders; initially 1."""
         return np.ones(len(self.instance))
 
     @cached_property
@@ -111,7 +111,7 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """True for each buffer in a rigid group of several."""
+        """True for each buffer in a rigid group of several members."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
@@ -121,7 +121,7 @@ class Traits:
         return column(self.instance.allowed.sum(axis=0))
 
     def product(self, names: tuple[str, ...]) -> F64:
-        """Return the product of some traits, with names such as `size`, `sqrt life` or `pressure^8`."""
+        """Return the product of traits for each buffer, given names such as `size`, `sqrt life` or `pressure^8`."""
         value = np.ones(len(self.instance))
         for name in names:
             trait, _, power = name.removeprefix("sqrt ").partition("^")
@@ -131,7 +131,7 @@ class Traits:
         return value
 
     def sorted_by(self, name: str) -> I64:
-        """Return the buffers by start, earliest first, or by another trait, largest first.
+        """Return the buffers sorted by a trait, largest first; by `start`, earliest first.
 
         Among equal starts or ends, shorter lifetimes come first, so that the order of the problem's rows has no effect.
         """
@@ -145,7 +145,7 @@ class Traits:
         return self._sorted[name]
 
     def _lifetime_sums(self, values: I64) -> F64:
-        """Return, for each buffer, the sum of the values of its lifetimes."""
+        """Return the sum of the values of each buffer's lifetimes."""
         if self.instance.has_one_lifetime_each:
             return values.astype(np.float64)
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
@@ -153,12 +153,11 @@ class Traits:
 
 
 class Rule(NamedTuple):
-    """A rule for an order: by the product of the traits `by`, largest first, in bands if there is a `base`; then by
-    `within`.
+    """A rule that sorts buffers: by the product of the traits `by`, largest first, then by the trait `within`.
 
-    `shift`, from 1 to the base, moves the borders of the bands. With `peak_first`, buffers alive in the largest live
-    set come first; with `groups_first`, members of rigid groups; with `confined_first`, buffers that may use the fewest
-    pools.
+    With a `base`, the product is compared in bands, and `shift`, from 1 to the base, moves their borders. With
+    `peak_first`, buffers in the largest live set come first; with `groups_first`, members of rigid groups; with
+    `confined_first`, buffers that may use the fewest pools.
     """
 
     by: tuple[str, ...]
@@ -172,7 +171,7 @@ class Rule(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the rule in plans, such as `size`, `size-band2-end` or `peak-life-best`."""
+        """The rule's name in plans, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
@@ -180,7 +179,7 @@ class Rule(NamedTuple):
         return "-".join(words + ["best"] * self.best_fit)
 
     def order(self, traits: Traits) -> I64:
-        """Return the buffers in this order; O(n log n) time."""
+        """Return the buffers sorted by the rule, in O(n log n) time."""
         order = traits.sorted_by(self.within)
         if self.by:
             value = traits.product(self.by)
@@ -196,7 +195,7 @@ class Rule(NamedTuple):
 
 
 def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
-    """Return the band number of each value, 0 for the highest; in 16 bits, so that numpy uses radix sort."""
+    """Return the band number of each value, 0 for the highest band; in 16 bits, so that numpy uses radix sort."""
     lowest = float(values.min(initial=np.inf, where=values > 0))
     edges = [float(values.max(initial=0.0)) / shift]
     while edges[-1] > lowest:
@@ -230,9 +229,9 @@ RULES = (
     Rule(("life",), "size", best_fit=True),
     Rule(("size",), "start", 8, best_fit=True),
 )
-"""The rules for quick orders, found by trying all kinds on real problems and their mirror images.
+"""The rules of the greedy orders, found by trying all kinds on real problems and their mirror images.
 
-Each reaches the bound on problems where the earlier ones do not. With the 16th power of the pressure, buffers of
+Each rule reaches the bound on problems where the earlier rules do not. By the 16th power of the pressure, buffers of
 crowded times come first, whatever their sizes.
 """
 
@@ -242,7 +241,7 @@ COST_RULES = (
     Rule(("busyness",), "start", 8),
     Rule(("traffic",), "size"),
 )
-"""The rules for objective `cost`: buffers with the largest gain per byte of a cheap pool come first."""
+"""The rules for objective `cost`: buffers that gain most per byte of a cheap pool come first."""
 
 
 MIXES = (
@@ -265,7 +264,7 @@ COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("
 def random_rule(
     rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
 ) -> Rule:
-    """Return a random rule with bands."""
+    """Return a random rule with bands, over one of the products of traits in `mixes`."""
     base = 1.25 + 8 * rng.random() ** 2
     return Rule(
         by=mixes[rng.integers(len(mixes))],
@@ -279,7 +278,7 @@ def random_rule(
 
 
 def rule_near(rng: np.random.Generator, rule: Rule) -> Rule:
-    """Return a rule similar to another one: with other bands, and another power of the pressure if it has one."""
+    """Return a random rule similar to `rule`, with other bands and other powers of its traits."""
     by = []
     for name in rule.by:
         trait, _, power = name.partition("^")
@@ -294,7 +293,7 @@ def random_order(
     mixes: tuple[tuple[str, ...], ...] = MIXES,
     some_are_confined: bool = False,
 ) -> tuple[I64, bool]:
-    """Return a random order, and whether to use best fit; for a few buffers, every order is possible."""
+    """Return a random order, and True for best fit. For a few buffers, every order is possible."""
     n = len(traits.instance)
     if n <= _FEW and rng.random() < 0.5:
         return column(rng.permutation(n)), bool(rng.random() < 0.15)

@@ -1,7 +1,7 @@
-"""Packing of one pool of an instance in a given order, by the kernel.
+"""Packing of one pool of an instance in a given order, by a kernel of the core.
 
-First fit takes the lowest free offset, best fit the lowest offset in the smallest gap. A buffer that does not fit below
-the capacity gets ABSENT, and the packing continues without it.
+First fit chooses the lowest free offset; best fit chooses the lowest offset in the smallest gap. A buffer that does not
+fit below the capacity gets ABSENT, and packing continues without it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from memplan.solvers.formulation.pair_rules import PairRules
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
-"""The most buffers alive at a time, on average, for a flat pack."""
+"""The limit of buffers that are alive at a time, on average, up to which a pack is flat (without a tree)."""
 
 
 class Packer:
-    """Packs the pools of an instance, in one thread; setting flag[0] to 1 soon stops it.
+    """The packer of an instance's pools, for one thread. Setting flag[0] to 1 soon stops it.
 
-    The buffers of each of the `glued` pairs, which may share bytes, get one offset if that is possible.
+    The two buffers of each `glued` pair, which may share bytes, get the same offset if this is possible.
     """
 
     def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -34,9 +34,9 @@ class Packer:
         self._rules: dict[int, Reference[PackRules]] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` one after another in pool `q`, and return their offsets in that order.
+        """Place the buffers of `order` in pool `q`, in this order, and return their offsets in the same order.
 
-        `order` contains all buffers of a rigid group or none. Memory is linear, as no pairs are listed.
+        `order` must contain all buffers of a rigid group or none. Memory is linear, because no pairs are listed.
         """
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
@@ -49,7 +49,7 @@ class Packer:
         return column(offsets)
 
     def _pack_rules(self, q: int) -> PackRules:
-        """Return the rules of pool `q` in the kernel's format."""
+        """Return the rules of pool `q` in the kernel's table format."""
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         pairs = PairRules.from_pool(instance, q)
@@ -86,11 +86,11 @@ class Packer:
 
 
 def blocks(instance: Instance) -> tuple[int, bool]:
-    """Return the kernel's block width in live sets, and whether it packs flat, without a tree.
+    """Return the kernel's block width in live sets, and True if it packs flat (without a tree).
 
-    A flat pack is faster if lifetimes are similar and blocks are about as long, unless so many buffers are alive at
-    once that a list of them costs more than a few lists of merged runs. With a tree, blocks are so narrow that few
-    lifetimes start or end in each.
+    A flat pack is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so many
+    live buffers that a list of them costs more than a few lists of merged runs. With a tree, blocks are narrow, so that
+    few lifetimes start or end in each.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)

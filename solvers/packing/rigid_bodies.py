@@ -1,4 +1,4 @@
-"""Bodies that the packing kernel places as one: single buffers, rigid groups, and pairs with one offset."""
+"""Bodies, which the packing kernel places as one: single buffers, rigid groups, and pairs with the same offset."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memplan.solvers.formulation.pair_rules import PairRules
 
 
 def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
-    """Return the least k >= 0 with low <= k * step % modulus <= high, for 0 <= low <= high < modulus, or None.
+    """Return the least k >= 0 with low <= k * step % modulus <= high, or None; 0 <= low <= high < modulus.
 
-    It takes O(log modulus) steps, as Euclid's algorithm does: if no multiple is in the range before the first wrap
+    This takes O(log modulus) steps, as Euclid's algorithm does: if no multiple is in the range before the first wrap
     around the modulus, the number of wraps is the solution of the same problem for the remainders.
     """
     if low == 0:
@@ -34,11 +34,11 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 
 
 class Bodies:
-    """The bodies of one pool: buffer `i` is distance[i] above the offset of body `lead[i]`.
+    """The bodies of one pool: buffer `i` is distance[i] units above the offset of its body, whose lead is lead[i].
 
-    No distance is negative. The body's offset is lowest[i] or some number of step[i] above it, up to highest[i], where
-    pages and the capacity allow; these are equal for all its buffers. Each of the `glued` pairs becomes one body, with
-    one offset, unless that breaks another rule.
+    Distances are at least 0. The offset of a body is lowest[i] plus a multiple of step[i], at most highest[i], where
+    pages and the capacity allow it; these values are equal for all its buffers. Each of the `glued` pairs becomes one
+    body with one offset, unless that violates another rule.
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -50,7 +50,7 @@ class Bodies:
         self.lead, self.distance = instance.anchor, instance.distance
         self.lowest, self.step, self.highest = instance.lowest[q], instance.alignment[q], instance.highest[q]
         pairs = list(glued)
-        if self._members or pairs:  # large columns are only copied if needed
+        if self._members or pairs:  # Copy these large columns only if needed.
             self.lead, self.distance = np.array(self.lead), np.array(self.distance)
             self.lowest, self.step, self.highest = (
                 values[self.lead] for values in (self.lowest, self.step, self.highest)
@@ -67,7 +67,7 @@ class Bodies:
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
-        """Join two bodies so that buffers `i` and `j` have one offset, unless that breaks another rule."""
+        """Join two bodies so that buffers `i` and `j` have the same offset, unless this violates another rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
@@ -77,17 +77,17 @@ class Bodies:
             self._members[int(self.lead[i])] = both = mine + others
             self.lead[others] = self.lead[i]
             self.distance[others] += shift
-            below = int(self.distance[both].min())  # negative if one of the others becomes the lowest
+            below = int(self.distance[both].min())  # Negative if a buffer of the second body is the lowest.
             self.distance[both] -= below
             self.lowest[both], self.step[both] = joint[0] + below, joint[1]
             self.highest[both] = min(highest + below, I64_MAX)
 
     def members(self, lead: int) -> list[int]:
-        """Return the buffers of a body."""
+        """Return the buffers of the body with the given lead."""
         return self._members.get(lead, [lead])
 
     def group(self, order: I64) -> tuple[I64, I64]:
-        """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b, in that order."""
+        """Group an order by bodies: return (positions, first); body b has positions[first[b]:first[b + 1]]."""
         if not self._members:
             return freeze(np.arange(len(order))), freeze(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
@@ -98,9 +98,9 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units left in its bank) for two buffers of a body that must not touch a common bank.
+        """Yield (upper buffer, units left in its bank) for each pair in a body that must not touch a common bank.
 
-        A bank must start in the gap between the two, so the upper one starts at most that many units after a border.
+        A bank must start in the gap between the two, which limits how far above a border the upper one may start.
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():
@@ -110,9 +110,9 @@ class Bodies:
                     yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
-        """Return (first, units): buffer j may start where one of units[first[j]:first[j + 1]] of a bank remain.
+        """Return (first, units): buffer j may start where one of units[first[j]:first[j + 1]] of its bank remain.
 
-        That separates, by banks, buffers of one body that must not touch a common bank.
+        These limits separate the buffers of one body that must not touch a common bank.
         """
         borders = sorted(row for members in self._members.values() for row in self._body_borders(members))
         uppers = np.array([j for j, _ in borders], dtype=np.int64)
@@ -140,7 +140,7 @@ class Bodies:
 
 
 def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the offsets that two grids have in common; None if there is none in int64."""
+    """Return (lowest, step) of the offsets that are on both grids, or None if there is no such offset in int64."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride
@@ -156,7 +156,7 @@ def neighbours_of(first: I64, neighbour: I64, i: int) -> I64:
 
 
 def alive_together(instance: Instance, i: int, j: int) -> bool:
-    """Return True if two buffers are ever alive together."""
+    """Return True if two buffers are alive at the same time."""
     mine, others = slice(*instance.first[i : i + 2]), slice(*instance.first[j : j + 2])
     start, end = instance.start, instance.end
     together = (start[mine, None] < end[others]) & (start[others] < end[mine, None])

@@ -1,4 +1,4 @@
-"""Decisions that constraints leave open: which pairs share an offset, and which priced pairs are kept apart."""
+"""Decisions that constraints leave open: the pairs that share an offset, and the priced pairs that stay apart."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from memplan.solvers.packing.packer import Packer
 
 _DENSITIES = (0.0, 0.5, 1.0)
 _FRESH = 0.3
-"""The probability of a choice that does not depend on the best plan."""
+"""The probability of decisions that do not depend on the best plan."""
 
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """A choice for packing.
+    """The decisions for one packing.
 
-    The `glued` pairs share an offset if possible. The priced pairs with numbers in `parted` never meet.
+    The two buffers of a `glued` pair share an offset if possible. The priced pairs with numbers in `parted` never meet.
     """
 
     glued: tuple[Pair, ...] = ()
     parted: tuple[int, ...] = ()
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
-        """Return a packer for an instance with this choice."""
+        """Return a packer that packs an instance with these decisions."""
         return Packer(forbid_sharing(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
-    """Return the extreme choices: all or no pairs share an offset, and all or no priced pairs are kept apart."""
+    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs stay apart."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
 
 def is_needed(instance: Instance) -> bool:
-    """Return True if there is a pair to decide on."""
+    """Return True if an instance has pairs that may share an offset, or priced pairs."""
     return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
-    """Return a random choice: that of a known plan (pool, offset) with a few changes, or an independent one."""
+    """Return random decisions: those of a known plan (pool, offset) with a few changes, or independent ones."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
@@ -59,13 +59,13 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
 
 
 def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Return decisions of which, on average, one is changed."""
+    """Return the decisions with, on average, one of them flipped."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Return, for pairs (k, 2), whether both have one offset in one pool."""
+    """Return True for each of the pairs (k, 2) whose buffers have the same pool and the same offset."""
     i, j = pairs.T
     return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
 
@@ -76,9 +76,9 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return an instance in which the priced pairs with these numbers must not share bytes."""
+    """Return the instance in which the priced pairs with the given numbers must not share bytes."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
-    # Whether members of one rigid group meet is fixed.
+    # Members of one rigid group have a fixed distance, so no decision can keep them apart.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
     by_bank = priced.by_bank[chosen]
     named = (instance.bank_first, instance.bank_with), (instance.conflict_first, instance.conflict)

@@ -1,1 +1,1 @@
-"""The portfolio: which solvers run, in which order, for how long, and from which start."""
+"""The portfolio: the solvers to run, with their order, time shares and starting plans."""

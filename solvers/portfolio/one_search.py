@@ -1,4 +1,4 @@
-"""One search for a problem's objective, with one deadline and one result, which the caller verifies."""
+"""One search for a problem's objective, with one deadline and one result that the caller verifies."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from logging import Logger
 
 _WORK_PER_S = 50_000
-"""The units of work for each second of a deterministic search's limit; see Search.work_limit."""
+"""The units of work that stand for one second of a deterministic search's limit; see Search.work_limit."""
 HARD_STOP, SOONEST_S = 10, 30.0
-"""The clock limit of a deterministic search without a caller's deadline: a multiple of its limit, and a minimum."""
+"""The clock limit of a deterministic search without a caller's deadline: a multiple of its limit, at least 30 s."""
 _VERIFY_S = 3e-6
-"""The seconds reserved to verify and write one placement."""
+"""The seconds reserved for verifying and writing one placement."""
 _VERIFY_CONFLICT_S = 1e-6
-"""The seconds reserved to verify one explicit conflict."""
+"""The seconds reserved for verifying one explicit conflict."""
 _MOST_OF_FIRST = 20_000
-"""The most buffers for which a quick plan, which takes about 0.1 s, is made even after the time is over."""
+"""The limit of buffers for which a quick plan, which takes about 0.1 s, is made even after the deadline."""
 _JUDGE, _JUDGED_NODES = "few", 500
-"""The solver that checks another's proof about few buffers, and the most nodes of its search."""
+"""The solver that checks proofs of other solvers about few buffers, and the limit of its nodes."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
 class OneSearch:
-    """One search, which may pause between the quick orders and longer work while its time runs on.
+    """One search, which may pause after the quick (greedy) orders while its time runs on.
 
-    The profile of the options does not count. `start` and `is_quick` are as in `solve`. `instance` is the compiled
-    problem or the core's result for it, if it exists already. `planner` replaces the solver of the options. Raises
-    OptionError for a wrong option or a solver that cannot solve the problem.
+    The profile in the options is ignored. `start` and `is_quick` are as in `solve`. `instance` is the compiled problem
+    or the core's result for it, if available. `planner` replaces the solver of the options. Raises OptionError for a
+    wrong option or for a solver that cannot solve the problem.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.bring_forward(answer_s).at
-        # If work is counted, the stages get all of it.
+        # Deterministic searches count work, so leave all of it to the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
@@ -79,7 +79,7 @@ class OneSearch:
             instance = compile_problem(problem) if self._plain is None else self._plain.instance
         self._instance, self._is_quick = instance, is_quick
         self._end: StopReason = "work_limit"
-        # The first call of the core solves most plain problems, which then need no stages.
+        # The first call of the core solves most plain problems, so compute their stages only when needed.
         self._stages = [] if self._planner or self._plain else self._solver_stages()
         self._failures: list[stages.Failure] = []
         self._search = Search(
@@ -98,17 +98,17 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the chosen solver; a quick solve omits some."""
+        """Return the stages of the chosen solver. A quick solve keeps one solver per stage and no engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
-        # A quick solve has no time for the other solvers of a stage and their threads.
+        # A quick solve has no time for further solvers of a stage and their threads.
         rows = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
         self._end = "work_limit" if rows == wanted else "time_limit"
         return rows
 
     def begin(self) -> SolveResult | None:
-        """Run the quick orders, and return the result if nothing is left to do."""
+        """Run the quick orders, and return the result if the search is over."""
         self._has_begun = True
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
@@ -132,7 +132,7 @@ class OneSearch:
         return self._result() if self._search.is_over else None
 
     def _offer_first(self) -> None:
-        """Offer a quick plan if the time was over before there was one."""
+        """Offer a quick plan if the time ran out before any plan was found."""
         search, instance = self._search, self._instance
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
@@ -147,18 +147,18 @@ class OneSearch:
         self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
-        # If an engine failed, its work is not done, even if time is left.
+        # If an engine failed, its work is missing, even if time is left.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()
 
     def _run_stages(self, wanted: list[list[registry.SolverRow]]) -> None:
-        """Run stages until the search is over, and collect failures."""
+        """Run stages until the search is over, and collect the failures of their solvers."""
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
     def _refuse_failure(self) -> None:
-        """Raise SolverFailedError if the requested solver failed, as another solver's plan was not requested."""
+        """Raise SolverFailedError if the chosen solver failed, as another solver's plan is no substitute."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _log().warning("%s", failure)
@@ -166,7 +166,7 @@ class OneSearch:
                 raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
-        """Offer the placements of a plan if they are valid here, or else their valid part."""
+        """Offer the placements of a plan, or only their valid part if the plan is not valid for this problem."""
         if self._search.proof.nothing_fits is not None:
             return
         from memplan.planner.verify.verifier import verify
@@ -179,7 +179,7 @@ class OneSearch:
             self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
     def _drop_false_proof(self) -> None:
-        """Drop a proof about few buffers that an independent search refutes."""
+        """Drop a proof about few buffers if an independent search finds a plan that refutes it."""
         search, instance = self._search, self._instance
         proof = search.proof.nothing_fits or search.proof.witness
         if len(instance) > FEW or proof.kind not in ("search", "engines") or proof.by == _JUDGE:
@@ -200,7 +200,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the result: the best assignment as a plan, or a plan without placements."""
+        """Return the result: the best assignment as a plan, or else a plan without placements."""
         self._drop_false_proof()
         for failure in self._failures:
             _log().warning("%s", failure)
@@ -214,7 +214,7 @@ class OneSearch:
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def so_far(self) -> SolveResult | None:
-        """Return the best result of the running search, in any thread; None before there is one."""
+        """Return the best result of the running search, or None before there is one. Any thread may call this."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None

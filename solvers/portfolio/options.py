@@ -1,4 +1,4 @@
-"""The options of a solve, defined once for Python, the command, workers and the service."""
+"""The options of a solve, defined once for Python, the command line, workers and the service."""
 
 import re
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ _PERCENTAGE = r"^(fit|0|[1-9][0-9]{0,8}(\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?
 
 
 def percentage(value: str | float) -> float | None:
-    """Return the percentage in a text such as 5%, or in a number; None if there is none.
+    """Return the percentage in a text such as "5%", or in a number; None for other texts.
 
-    Raises PydanticCustomError for a number below 1 without a sign, which may be meant as a share.
+    Raises PydanticCustomError for a number between 0 and 1 without a % sign, which may be meant as a fraction.
     """
     try:
         percent = float(str(value).removesuffix("%"))
@@ -40,7 +40,7 @@ def percentage(value: str | float) -> float | None:
 
 
 def _accept(value: object) -> str | float | None:
-    """Return a valid value of `accept`; raises PydanticCustomError."""
+    """Validate and return a value of `accept`. Raises PydanticCustomError for an invalid one."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
@@ -48,7 +48,7 @@ def _accept(value: object) -> str | float | None:
     percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # a number or a text
     if not isinstance(value, str):
         return percent
-    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` refuses it
+    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` rejects it.
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
@@ -69,7 +69,7 @@ Accepted = Annotated[
 
 
 ProfileChoice = Profile | str | Mapping[str, float]
-"""A profile; `balanced+5%`, which allows costs of 5 % above the least; or weights of pools, for the least sum."""
+"""A profile; `balanced+5%`, which lets costs exceed the least cost by 5 %; or weights by pool, for the least sum."""
 _SLOWER = r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%"
 _PROFILES = get_args(Profile)
 _OTHER_PROFILES = {
@@ -80,7 +80,7 @@ _OTHER_PROFILES = {
 
 
 def profile_choice(value: object) -> ProfileChoice:
-    """Return a profile by name, or weights by pool, also from texts such as fast=3,slow=1; raises OptionError."""
+    """Validate a profile by name or as weights by pool, also in texts such as fast=3,slow=1. Raises OptionError."""
     if isinstance(value, str) and (value in _PROFILES or re.fullmatch(_SLOWER, value)):
         return value
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
@@ -97,7 +97,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Return a valid profile, or None; raises PydanticCustomError, as a field of a model requires."""
+    """Validate a profile, or return None; raises PydanticCustomError, as validators of model fields must."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
@@ -114,7 +114,7 @@ Profiled = Annotated[ProfileChoice | None, PlainValidator(profile_or_none), With
 
 
 class _NamesOfSolvers:
-    """The JSON schema of solver names; only schemas need the names of all reference planners."""
+    """The JSON schema of solver names. It needs the names of all reference planners, so it is computed on demand."""
 
     @staticmethod
     def __get_pydantic_json_schema__(*_: object) -> dict[str, Any]:
@@ -162,29 +162,29 @@ class SolveOptions(WireValue):
 
     @property
     def is_planner(self) -> bool:
-        """True if the solver is a reference planner (`reference:NAME`) or a caller's own (`module:function`)."""
+        """True if the solver is a reference planner (`reference:NAME`) or a caller's planner (`module:function`)."""
         return ":" in self.solver
 
     @property
     def is_usual(self) -> bool:
-        """True if a cached plan may be the answer."""
+        """True if a cached plan may answer this solve: the solver is `auto`, and determinism is not required."""
         return self.solver == "auto" and not self.deterministic
 
     @property
     def weights(self) -> Mapping[str, float] | None:
-        """The weight of a byte in each pool, if the profile minimises a weighted sum."""
+        """The weight of a byte in each pool if the profile minimizes a weighted sum, or else None."""
         return self.profile if isinstance(self.profile, Mapping) else None
 
     @property
     def max_slowdown(self) -> float | None:
-        """The percentage by which costs may exceed the least cost, if it is given."""
+        """The percentage by which costs may exceed the least cost, or None if the profile has no such limit."""
         slower = re.fullmatch(_SLOWER, self.profile) if isinstance(self.profile, str) else None
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile for a problem; `size` for reference planners, which ignore costs.
+        """Return the profile for a problem; it is `size` for reference planners, as they ignore costs.
 
-        Raises OptionError.
+        Raises OptionError for a profile that does not suit the problem.
         """
         if self.weights is not None:
             names = problem.pool_index
@@ -200,13 +200,13 @@ class SolveOptions(WireValue):
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"
-        # A solver that is chosen by name also calls a plan optimal only if it is so in all goals.
+        # Solvers chosen by name also report "optimal" only if all goals are proved, so use the same profile.
         return profile_of(problem, wanted)
 
     def check(self) -> None:
-        """Raise OptionError for a wrong value.
+        """Raise OptionError for an invalid option value.
 
-        The checks apply to all entrances; seeds from Python and from workers may be larger than seeds in JSON.
+        All entrances call this. Seeds from Python and from workers may exceed the limit of seeds in JSON.
         """
         if not 0 <= self.seed < 2**63:
             raise OptionError(f"seed: must be at least 0 and below 2^63, got {excerpt(self.seed)}")
@@ -221,7 +221,7 @@ class SolveOptions(WireValue):
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return the quality that ends the search early, or None if only a proof does; raises OptionError."""
+        """Return the quality at which the search may end early; None: prove the plan. Raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

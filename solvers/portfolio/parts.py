@@ -1,10 +1,10 @@
-"""Parts of an instance with all or no conflicts between them, planned separately: side by side or stacked.
+"""Parts of an instance with all or no conflicts between them, planned separately and then combined.
 
 Parts without conflicts between them all start at offset 0, and the peak is the largest of their peaks. If all buffers
-of one part conflict with all of another, the parts are stacked, and the peak is the sum of their peaks: in any plan of
-two such parts, no byte is used by both and no buffer of one part spans bytes of the other, so closing the gaps that the
-other leaves keeps the plan of each part valid in the bytes that it used. Both rules are exact, and are applied again
-inside each part. A part that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
+of one part conflict with all buffers of another, the parts are stacked, and the peak is the sum of their peaks. This
+is exact: in any plan, no byte is used by both parts, and no buffer of one part spans bytes of the other, so closing
+the gaps that one part leaves keeps the plan of the other part valid. Both rules are applied again inside each part. A
+part that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "parts"
 _LEAVES_SHARE = 0.8
-"""The share of the remaining time for leaves; if it is not enough, other solvers continue from the result."""
+"""The share of the remaining time for leaves; afterwards, other solvers continue from the combined plan."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of a one-pool instance, and offer their combination; nothing if there are no parts."""
+    """Plan the parts of a one-pool instance, and offer their combined plan and bound; do nothing without parts."""
     near = _conflict_masks(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
@@ -39,7 +39,7 @@ def solve(instance: Instance, search: Search) -> None:
     if result is None:
         return
     end, bound = result
-    # If offsets of stacked parts are rounded up, the sum of their bounds is no bound, as parts may interlock.
+    # Rounded offsets of stacked parts may leave gaps that other plans avoid, so the sum of bounds is then no bound.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
     if end <= instance.pools[0].capacity:
@@ -49,7 +49,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _Parts:
-    """The offsets of all parts, filled in as they are planned; `is_exact` while sums of bounds are bounds."""
+    """The planner of parts. It fills `offset`; `is_exact` is true while the sum of the parts' bounds is a bound."""
 
     def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
@@ -58,10 +58,10 @@ class _Parts:
         self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
 
     def plan(self, part: int) -> tuple[int, int] | None:
-        """Plan a part from offset 0, and return its end and a lower bound on it, or None if the time is over."""
+        """Plan a part from offset 0, and return (end, lower bound on the end), or None if the time is over."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
-            # Offset 0 may be illegal if the alignment counts from an address or a remainder.
+            # Offset 0 may be illegal where alignment counts from an address, so use the lowest legal offset.
             self.offset[i] = self.instance.lowest[0, i]
             end = int(self.offset[i] + self.instance.size[i])
             return end, end
@@ -84,7 +84,7 @@ class _Parts:
         return end, bound
 
     def _plan_leaf(self, part: int) -> tuple[int, int] | None:
-        """Plan a leaf with the portfolio, and return its end and a lower bound on it, or None."""
+        """Plan a leaf with the portfolio, and return (end, lower bound on the end), or None without a plan."""
         members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
@@ -99,7 +99,7 @@ class _Parts:
 
 
 def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
-    """Return the instance of some buffers in a pool without an end."""
+    """Return the instance of the given buffers, in a pool without a size limit."""
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True
     own = part_of(instance, chosen)
@@ -108,18 +108,18 @@ def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
 
 
 def _members_of(part: int) -> list[int]:
-    """Return the buffers of a part, which is a bit mask, ascending."""
+    """Return the buffers of a part, a bit mask, in ascending order."""
     return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
 def _conflict_masks(instance: Instance) -> list[int]:
-    """Return the conflicts of each buffer as a bit mask."""
+    """Return the buffers that conflict with each buffer, as bit masks."""
     near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
-    """Return the connected components of a part's conflict graph or, with `opposite`, of its complement."""
+    """Return the connected components of a part's conflict graph, or of its complement if `opposite`, as bit masks."""
     components, remaining = [], part
     while remaining:
         here = front = remaining & -remaining
@@ -134,7 +134,7 @@ def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
 
 
 def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
-    """Yield the buffers of each part that cannot be divided further."""
+    """Yield the list of buffers of each leaf: a part that cannot be divided further."""
     for opposite in (False, True):
         inner = _components(near, part, opposite=opposite)
         if len(inner) > 1:

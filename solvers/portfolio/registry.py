@@ -1,4 +1,4 @@
-"""The table of solvers, with their locations, supported features and requirements."""
+"""The registry of solvers, with their locations, supported features and required packages."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.rows import SolverRow as SolverRow
 
 
 def _engine_row(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
-    """Return the row of an external engine, which solves a model in a separate process and proves bounds."""
+    """Return the row of an external engine, which solves a model in a child process and proves bounds."""
     where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
@@ -99,7 +99,7 @@ _OWN = (
 )
 
 SOLVERS: tuple[SolverRow, ...] = (*_OWN, *(replace(row, is_trusted=False) for row in extensions("solvers").values()))
-"""All solvers; solvers that other distributions add are never trusted, and run only by name."""
+"""All solvers. Solvers from other distributions are never trusted, and `auto` does not use them."""
 BY_NAME: dict[str, SolverRow] = {row.name: row for row in SOLVERS}
 _OTHER_WORDS = {
     "cbc": "milp mip ilp pulp coin-or cbc",
@@ -113,7 +113,7 @@ _OTHER_WORDS = {
 
 
 def find(name: str) -> SolverRow:
-    """Return the row of an installed solver; raises OptionError."""
+    """Return the row of an installed solver. Raises OptionError for an unknown name or a missing package."""
     if name not in BY_NAME:
         names = ", ".join(BY_NAME)
         planners = reference_planners()

@@ -1,4 +1,4 @@
-"""The rows of the table of solvers: name, location, supported features and required packages."""
+"""The rows of the registry of solvers: name, location, supported features and required packages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,24 +14,23 @@ Solver = Callable[[Instance, Search], None]
 
 
 EVERYTHING = frozenset(PLAIN)
-"""The features that a solver supports by default."""
+"""The instance features that a solver supports by default."""
 SEARCHED = frozenset({"clearances", "intervals"})
-"""The features of constraint kinds that the exact search supports."""
+"""The features of constraint kinds that exact searches support."""
 PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
-"""The features of constraint kinds that packers support, and also engines, whose answers go through packers."""
+"""The features of constraint kinds that packers support, and engines too, as packers place their solutions."""
 
 
 @dataclass(frozen=True, eq=False)
 class SolverRow:
-    """A solver; `where` is the location `module:function` of a callable `(instance, search) -> None`.
+    """A registered solver. `where` is the location `module:function` of a callable `(instance, search) -> None`.
 
-    `can` names the supported features of instances, `needs` the packages that it imports. An `is_isolated` solver runs
-    in a separate process. Bounds and infeasibility claimed by an `is_trusted` solver are accepted without a second
-    opinion; `proves` is True if the solver ever claims any. A solver that is not requested by name is tried only on
-    instances with `at_least` to `at_most` buffers, at least `memories_at_least` memories and all features in
-    `must_have` and, if it `needs_mixed_alignments`, with buffers of different alignments. `quick` is the location of a
-    part that finds first answers quickly, and `suits` the location of a further condition, `(instance) -> bool`; both
-    are usually empty.
+    `can` names the instance features that it supports, and `needs` the packages that it imports. An `is_isolated`
+    solver runs in a child process. Bounds and infeasibility claims of an `is_trusted` solver need no second opinion;
+    `proves` is True if it makes such claims. Unless it is chosen by name, a solver runs only on instances with
+    `at_least` to `at_most` buffers, at least `memories_at_least` memories, all features in `must_have` and, if it
+    `needs_mixed_alignments`, buffers of different alignments. `quick` is the location of a function that finds first
+    plans quickly. `suits` is the location of a further condition, `(instance) -> bool`. Both are usually empty.
     """
 
     name: str
@@ -56,10 +55,10 @@ class SolverRow:
         return all(map(is_installed, self.needs))
 
     def can_solve(self, instance: Instance) -> bool:
-        """Return True if the row's further condition holds for an instance."""
+        """Return True if the further condition `suits` holds for an instance, or if there is none."""
         return not self.suits or bool(import_object(self.suits)(instance))
 
     @cached_property
     def function(self) -> Solver:
-        """The solver's function, imported on first use."""
+        """The solver's function, which is imported at its first use."""
         return cast(Solver, import_object(self.where))

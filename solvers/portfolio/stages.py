@@ -1,8 +1,8 @@
-"""The portfolio: stages of solvers, one after another, within the remaining time.
+"""The portfolio: stages of solvers, which run one after another within the remaining time.
 
-Quick orders come first, and prove most real problems; then the searches run side by side; then engines, if the exact
-search does not suit the instance. Every stage starts from the best assignment so far, and all stop when it meets the
-bound. If an external engine makes a claim that no witness proves, another solver must confirm it.
+Greedy orders come first, and solve most real problems with proof. Then the searches run side by side, and engines last
+if the exact search does not suit the instance. Every stage starts from the best assignment so far; all stop when it
+meets the bound. If an external engine makes a claim without a witness, another solver must confirm it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ PORTFOLIO = (
     ("lemmas", "exact", "memory-choice", "core", "local-search"),
     ("cp-sat", "highs"),
 )
-"""The stages of `auto`, in order; the solvers of a stage run side by side."""
+"""The stages of `auto` in order. The solvers of a stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
-"""The quick orders before an exact search; they stop early on difficult problems, for which the search is better."""
+"""The greedy orders before an exact search. They stop early on hard problems, on which the search gains more."""
 _MANY_PRICES = 600
-"""The priced pairs above which a second solver searches bounds while the first one searches plans."""
+"""The limit of priced pairs above which a second solver improves bounds while the first one improves plans."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
-"""The time that an exact search runs alone; others would only hold the interpreter lock."""
+"""The time that an exact search runs alone, as other solvers would compete for the interpreter lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
-"""The solvers that check an engine's claim, in order."""
+"""The solvers that check an engine's claim, in the order in which they are tried."""
 
 
 class SolverFaultWarning(RuntimeWarning):
-    """A solver raised an exception; the others continue without it."""
+    """Warns that a solver raised an exception. The search continues with the other solvers."""
 
 
 class Failure(NamedTuple):
-    """A solver that failed, and its error: the last frames, then a line with the exception's type and message."""
+    """A solver that failed, with its error: the last stack frames, and a line with the exception's type and message."""
 
     solver: str
     error: str
@@ -53,16 +53,16 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The last line of the error, without its frames."""
+        """The last line of the error, without the stack frames."""
         return (self.error.strip().splitlines() or ["it did not say why"])[-1]
 
 
 def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`; a solver chosen by name runs alone, from greedy's plan. Raises OptionError."""
+    """Return the stages for `solver`; one chosen by name runs alone, from greedy's plan. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
-            raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
+            raise OptionError(f"solver: {solver} does not support {', '.join(sorted(missing))}")
         if solver == "greedy":
             return [[first]]
         return [[first] if instance.features <= first.can else [], [row]]
@@ -80,13 +80,13 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
         ]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
-    # Engines do not follow the exact search, as it uses all the time.
+    # The exact search uses all remaining time, so no engines follow it.
     if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
         rows = [[row for row in stage if not row.is_isolated] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
-        raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
+        raise OptionError(f"solver: auto has no solver that supports {', '.join(sorted(missing))}")
     later = [stage for stage in suited[2 if is_exact_next else 1 :] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
 
@@ -105,9 +105,9 @@ def _has_mixed_alignments(instance: Instance) -> bool:
 
 
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
-    """Run the stages until the search is over, and return the failures of solvers.
+    """Run stages until the search is over, and return the failures of their solvers.
 
-    A fault of a solver is a warning, except for the solver `named` by the caller, who raises an error for it.
+    The failure of a solver is a warning. For the solver `named`, there is no warning, as the caller raises an error.
     """
     failures: list[Failure] = []
     for stage in wanted:
@@ -123,7 +123,7 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named
 
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[Failure]) -> None:
-    """Run the solvers of a stage in parallel; the first one has a head start, which is often enough."""
+    """Run the solvers of a stage in parallel, the first one with a head start, which often suffices."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
@@ -138,7 +138,7 @@ def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search
 def _run_solver(
     row: SolverRow, instance: Instance, search: Search, failures: list[Failure], named: str | None = None
 ) -> None:
-    """Run one solver unless the search is over, and collect its failure."""
+    """Run one solver unless the search is over, and add its failure to `failures`."""
     if search.is_over:
         return
     try:
@@ -146,12 +146,12 @@ def _run_solver(
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
-    except UnbuiltError:  # without the core, no solver can run
+    except UnbuiltError:  # Without the core, no solver can run.
         raise
-    except MemoryError as error:  # other solvers' results must be kept
+    except MemoryError as error:  # Keep the results of the other solvers.
         failures.append(Failure(row.name, f"out of memory: {error}"))
-    except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
-        # For the named solver, the caller raises an error. A filter may turn warnings into errors, as in tests.
+    except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
+        # For the named solver, the caller raises an error; do not warn, as filters may turn warnings into errors.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

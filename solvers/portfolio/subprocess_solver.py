@@ -1,7 +1,7 @@
-"""Running a solver in a child process, which is killed at the end of the search.
+"""Solvers in child processes, which are killed at the end of the search.
 
-Otherwise the deadline would be exceeded (by CP-SAT's presolve), and OR-Tools and highspy cannot be loaded into one
-process. The parent sends one task; the child sends each result at once, so that results count even if it is killed.
+Without this, CP-SAT's presolve could exceed the deadline; also, OR-Tools and highspy cannot be loaded into the same
+process. The parent sends one task. The child sends each result at once, so that results count even if it is killed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_out_of_time", "log", "failed", "done")]
-"""The first words of a child's messages: methods of Search to call here, and its end."""
+"""The first words of a child's messages: methods of Search that the parent calls, and the end of the child."""
 
 
 class EngineError(Exception):
-    """A solver's process failed; the message is the solver's error."""
+    """The child process of a solver failed. The message is the solver's error."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
-    """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
-    # A killed engine cannot remove its files, so it gets a folder, which is removed here. Only CBC writes files, so
-    # without space for a folder the other engines still work.
+    """Run a solver in a child process until it returns or the search is over. Raises EngineError if it fails."""
+    # A killed engine cannot remove its files, so this process removes its folder. Only CBC writes files, so without
+    # space for a folder all other engines still work.
     try:
         folder = make_temporary_folder()
     except OSError:
@@ -43,7 +43,7 @@ def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
 
 
 def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
-    """Run the solver in a child process with these environment variables, and apply its messages to the search."""
+    """Run a solver in a child process with the given environment variables, and apply its messages to the search."""
     deadline = time.monotonic() + search.remaining_s
     task = EngineTask(
         row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound
@@ -55,7 +55,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
-                if search.is_over:  # the search's end killed it
+                if search.is_over:  # The end of the search killed it.
                     return
                 raise EngineError(f"{row.name}: {error}") from error
             if word == "failed":
@@ -68,7 +68,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
 
 
 def _next_message(child: ChildProcess) -> tuple[Any, ...]:
-    """Return the child's next message; raises EngineError if the child ended or the message is invalid."""
+    """Return the child's next message. Raises EngineError if the child has ended or the message is invalid."""
     try:
         message = child.answer()
     except EOFError:
@@ -96,27 +96,27 @@ class EngineTask:
 
 @dataclass(eq=False)
 class Remote(Search):
-    """The search as a solver in a child process sees it; results are sent to the parent."""
+    """The search state of a solver in a child process, which sends all results to the parent."""
 
     parent: Parent = field(kw_only=True)
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Send an assignment to the parent if it is better than the best one known here."""
+        """Send an assignment to the parent if it is better than the best one known in this process."""
         is_better = super().offer(pool, offset, by)
         if is_better:
             self.parent.send(["offer", pool, offset, by])
         return is_better
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Send a bound to the parent, which may require another engine to confirm it."""
+        """Send a lower bound to the parent, which may require another engine to confirm it."""
         self.parent.send(["offer_bound", bound, by])
 
     def claim_infeasible(self, by: str) -> None:
-        """Send the claim that nothing fits to the parent."""
+        """Send the claim that the problem is infeasible to the parent."""
         self.parent.send(["claim_infeasible", by])
 
     def run_out_of_time(self) -> None:
-        """Report to the parent that the solver ran out of time."""
+        """Report to the parent that the time of the solver is over."""
         self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:
@@ -125,7 +125,7 @@ class Remote(Search):
 
 
 def main() -> None:
-    """Run the child: solve the parent's task, and send results as they are found."""
+    """Run the child process: solve the parent's task, and send each result when it is found."""
     parent = Parent()
     task: EngineTask = parent.task
     search = Remote(

@@ -1,7 +1,7 @@
-"""Trade-offs between pools: the least weighted sum of their use, and the smallest slow pool within a slowdown.
+"""Trade-offs between pools: the least weighted sum of their ends, and the smallest slow pool within a slowdown.
 
-Both search one limit on the pools' ends after another, each with smaller pools than before, so that all solvers, proofs
-and the verifier can be used unchanged.
+Both solve a sequence of problems with smaller and smaller pools, so that all solvers, proofs and the verifier are used
+unchanged.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from memplan.planner.model.plan import Plan, PoolUse, WeightedUse
 from memplan.planner.model.problem import Problem
 
 Ends = tuple[float, ...]
-"""The ends of the pools, least weight first; inf without a limit."""
+"""The ends of the pools in bytes, least weight first; inf means no limit."""
 OPEN_AT_MOST = 4
-"""The most searches without a proof, each of which takes half of the remaining time."""
+"""The limit of searches without a proof, each of which takes half of the remaining time."""
 SEARCHES_AT_MOST = 256
 
 
 @dataclass(eq=False)
 class WeightedEnds:
-    """The search of the least sum of weight x end over the pools, over regions of ends.
+    """The search for the least sum of weight * end over the pools, by branching on regions of ends.
 
-    A region contains the ends from `low` to `high`. A plan with a smaller sum than one with the least ends of a region,
-    the heaviest pool's first, has a smaller end in some pool: it is in the region where that end is smaller and the
-    ends of heavier pools are not. The best sum so far limits all ends.
+    A region contains the ends from `low` to `high`. Once its best plan is known, a plan with a smaller sum must have a
+    smaller end in some pool. So the rest is divided by the heaviest pool whose end is smaller. The best sum so far
+    limits all ends.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class WeightedEnds:
 
     @classmethod
     def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
-        """Return the search for a problem, with its pools in the order of their weights, which are 0 by default."""
+        """Return the search for a problem, with its pools sorted by their weights, which are 0 by default."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])
         fields = {name: getattr(problem, name) for name in Problem.model_fields}
@@ -62,15 +62,15 @@ class WeightedEnds:
 
     @property
     def bound(self) -> Fraction | float:
-        """A lower bound on the sum."""
+        """A lower bound on the weighted sum of every plan."""
         return min(self.value, self.left, *(value for value, _, _ in self.regions[:1]))
 
     def is_within(self, gap: float | None) -> bool:
-        """Return True if there is a plan whose sum is within a relative gap of the bound."""
+        """Return True if the best plan's sum is within the relative gap of the bound; any plan is, for None."""
         return self.best is not None and (gap is None or self.value <= self.bound * (1 + Fraction(gap)))
 
     def boxes(self) -> Iterator[tuple[Problem, Ends, Ends]]:
-        """Yield (problem, low, high) for each next region, until none can improve the sum."""
+        """Yield (problem, low, high) of each next region, until no region can improve the sum."""
         for k in range(SEARCHES_AT_MOST):
             if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
                 return
@@ -80,7 +80,7 @@ class WeightedEnds:
                 yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Store the plan of the search in a region, and divide the rest of the region."""
+        """Store the plan found in a region, and add the rest of the region as new regions."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"
@@ -106,7 +106,7 @@ class WeightedEnds:
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return a lower bound on the sum in a region, as all ends together must hold the bytes alive at once."""
+        """Return a lower bound on the sum in a region: its ends together must hold the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
         missing, least_sum = max(0.0, self.total - sum(low)), self._weighted_sum(low)
@@ -116,7 +116,7 @@ class WeightedEnds:
         return least_sum if missing == 0 else inf
 
     def _end_limits(self, low: Ends, high: Ends) -> Ends:
-        """Return the largest ends that allow a sum below the best one."""
+        """Return the largest ends in a region that allow a sum below the best one."""
         if self.value == inf:
             return high
         spare = Fraction(self.value) - self._weighted_sum(low)
@@ -132,7 +132,7 @@ class WeightedEnds:
         return self.problem.model_copy(update={"pools": tuple(pools)})
 
     def plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan, with the pools of the problem and the weighted sum, or None."""
+        """Return the best plan with the pools of `problem` and the weighted sum, or None if no plan was found."""
         plan, bound = self.best, self.bound
         if plan is None:
             return None

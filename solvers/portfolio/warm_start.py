@@ -1,4 +1,4 @@
-"""Assignments from known plans, from which a search starts."""
+"""Assignments derived from known plans, as warm starts of a search."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memplan.solvers.packing.place import drop
 def assignment_of(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return (memory, offset in units) of each buffer of an instance, from placements valid for the problem.
+    """Return (pool, offset in units) of each buffer of an instance, from placements that are valid for the problem.
 
-    Offsets between units are moved down to whole units. The result is None if that is impossible, or once flag[0] is
+    Offsets that are not multiples of the unit are moved down. Returns None if that is impossible, or once flag[0] is
     not 0.
     """
-    # A plan may name pools, without buffers, that the problem does not have.
+    # A plan may name empty pools that the problem does not have, so these get ABSENT.
     pools = np.array([problem.pool_index.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
     pool, offset = pools[placements.pool], placements.offset
     if placements.ids != problem.buffers.ids:
@@ -36,11 +36,11 @@ def assignment_of(
 def mended_assignment(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return an assignment that keeps the valid part of placements, some of which are missing or wrong.
+    """Return an assignment that keeps the valid part of placements of which some are missing or invalid.
 
-    Buffers stay in their pools, if these are allowed, and keep the order of their offsets; each moves down to the
-    lowest free offset, buffers without an old offset last. The result is None if a buffer does not fit in this order,
-    or once flag[0] is not 0.
+    Buffers stay in their pools where allowed, and keep the order of their offsets. Each moves down to the lowest free
+    offset; buffers without an old offset come last. Returns None if a buffer does not fit in this order, or once
+    flag[0] is not 0.
     """
     at = np.array([placements.row_of.get(name, ABSENT) for name in problem.buffers.ids], dtype=np.int64)
     row = at[instance.source]

@@ -1,6 +1,6 @@
-"""A thread that ends searches at their deadlines or when they are cancelled.
+"""A thread that stops searches at their deadlines or when they are cancelled.
 
-There is one thread for all, as one for each search would cost more than solving a small problem.
+All searches share one thread, because starting one per search would cost more than solving a small problem.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from memplan.solvers.search.incumbent import Search
 
 _LOOK_EVERY_S = 0.05
-"""The seconds between two checks of running searches; searches that check themselves stop more precisely."""
+"""The seconds between two checks of the running searches. Searches that check the time themselves stop sooner."""
 _LINGER_S = 1.0
-"""The seconds for which the idle thread keeps checking, as starting it again costs more."""
+"""The seconds for which an idle thread keeps running, as starting it again costs more."""
 
 
 class _Watcher:
@@ -28,11 +28,11 @@ class _Watcher:
 
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
-        """Stop the search at its deadline or when it is cancelled, whatever it is doing."""
-        look(search, cancelled)  # a search that is cancelled before its start does no work
+        """Stop the search at its deadline or when it is cancelled, while the block runs."""
+        look(search, cancelled)  # A search cancelled before its start must not run.
         with self._lock:
             self._running[search] = cancelled
-            if self._thread is None or not self._thread.is_alive():  # not alive after a fork
+            if self._thread is None or not self._thread.is_alive():  # Threads do not survive a fork.
                 self._thread = threading.Thread(target=self._check_repeatedly, name="memplan-watch", daemon=True)
                 self._thread.start()
         try:
@@ -42,7 +42,7 @@ class _Watcher:
                 del self._running[search]
 
     def _check_repeatedly(self) -> None:
-        """Check the running searches repeatedly, until there are none for a while."""
+        """Check the running searches regularly, until there have been none for a while."""
         idle_since = time.monotonic()
         while True:
             time.sleep(_LOOK_EVERY_S)
@@ -59,7 +59,7 @@ class _Watcher:
 
 
 def look(search: Search, cancelled: threading.Event | None) -> None:
-    """Stop a search that was cancelled; one past its deadline stops by the check of `is_over`."""
+    """Stop a search that was cancelled or has passed its deadline."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over

@@ -1,1 +1,1 @@
-"""Child processes: started with limits, given tasks, and ended together with all their own children."""
+"""Child processes: started with limits, given tasks, and ended together with all their descendants."""

@@ -1,7 +1,7 @@
-"""Work in a separate thread, which the waiting thread may abandon.
+"""Work in a separate thread, which the waiting thread can abandon.
 
-Searches check their deadlines, but code that reads, compiles or arranges data does not. As no exception is raised in
-the thread from outside, abandoned work ends with the process.
+Searches check their deadlines, but code that reads, compiles or arranges data does not. A thread cannot be stopped from
+outside, so abandoned work runs on until the process ends.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class _WorkThread(threading.Thread):
 
 
 _writing = threading.Lock()
-"""Held while a file is written, so that work is abandoned only before or after."""
+"""The lock held while a file is written, so that work is abandoned only before or after that."""
 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Protect the writing of a file; abandoned work ends here instead of writing."""
+    """Protect the writing of a file; abandoned work ends here instead of writing the file."""
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):
             raise SystemExit
@@ -39,10 +39,10 @@ def writing() -> Iterator[None]:
 def run_in_thread(
     work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
-    """Run `work` in a thread, calling `meanwhile` several times a second; return its result or raise its error.
+    """Run `work` in a thread, and call `meanwhile` several times a second; return its result or raise its error.
 
-    The main thread handles signals, so it must not be inside a kernel when one arrives. Once `left_s` returns 0, the
-    work is abandoned, and TimeoutError raised.
+    The main thread handles signals, so it must not be inside a kernel when a signal arrives. Once `left_s` returns 0,
+    the work is abandoned and TimeoutError raised.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -51,21 +51,21 @@ def run_in_thread(
     def keep_outcome() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
             errors.append(error)
         has_ended.set()
 
     thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
     thread.start()
-    try:  # an event: after a signal, join would count the thread as ended
+    try:  # Wait for an event: join would return early after a signal.
         while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
             if left_s() <= 0:
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # a signal also ends the wait
+    except BaseException:  # A signal also ends the wait.
         thread.is_abandoned = True
-        with _writing:  # a file in progress is completed
+        with _writing:  # Let the thread complete a file that it is writing.
             raise
     for error in errors:
         raise error

@@ -1,8 +1,8 @@
-"""The parent's side of a child process that may be killed: its task, its answers, and its end.
+"""The parent's side of a child process that may be killed: its task, its messages, and its end.
 
-A child has its own process group, so that all processes that it starts end with it, but stays in the session of its
-parent, in which niceness counts. Its task is pickled, as this process makes it. Its answers are JSON with arrays, never
-pickles, as input from outside may influence them.
+A child has its own process group, so that its descendants end with it. It stays in the session of its parent, within
+which niceness is compared. The task is pickled, because this process creates it. Messages from the child are JSON with
+arrays and never pickles, because untrusted input may influence them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memplan.solvers.processes.harden import plain_environment
 _LOOK_EVERY_S = 0.02
 _REAP_EVERY_S = 0.002
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
-"""The memory for a reader of a file: a gigabyte, or a multiple of a large file's size."""
+"""The memory limit of a child that reads a file: 1 GiB, or 16 times the size of a large file."""
 
 
 def reading_memory(count: int) -> int:
@@ -40,16 +40,16 @@ def reading_memory(count: int) -> int:
 
 
 def command(module: str) -> list[str]:
-    """Return the command that runs one of memplan's modules as a child."""
+    """Return the command that runs a module of memplan as a child process."""
     return [sys.executable, "-P", "-m", module]
 
 
 def start_module(
     module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start one of memplan's modules in its own process group, with an environment without secrets.
+    """Start a module of memplan in its own process group, with an environment without secrets.
 
-    The parent is connected by pipes, or by the socket `line`.
+    The parent communicates by pipes, or by the socket `line` if it is given.
     """
     return subprocess.Popen(
         command(module),
@@ -72,13 +72,12 @@ class ForkedProcess:
 
 
 class ChildProcess:
-    """A child process that runs a module until its block ends or it is killed; `stopped_by` is the reason.
+    """A child process that runs a module until the block ends or it is killed; `stopped_by` is the exceeded limit.
 
     It is killed once `is_over()`, which a thread calls, returns True, or once it uses more than `most_bytes` of memory;
-    its answers then end. A child with several tasks, or one that waits for its first task, gets its limits by `limit`
-    while it works. The CPU time and the memory of the child and its children are known once it has ended. Its
-    environment has the harmless variables of this process and those in `environment`; `niceness` is added to that of
-    this process.
+    then its messages end. A child with several tasks gets new limits by `limit` for each. The CPU time and the peak
+    memory of the child and its descendants are known once it has ended. Its environment has the harmless variables of
+    this process and those in `environment`. `niceness` is added to the niceness of this process.
     """
 
     stopped_by: Literal["over", "memory"] | None = None
@@ -108,11 +107,11 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process id of the child."""
         return self._popen.pid
 
     def limit(self, is_over: Callable[[], bool] | None = None, most_bytes: int | None = None) -> None:
-        """Set new limits; a child without limits is not watched."""
+        """Set new limits. Without limits, the child is not checked."""
         self._limits = is_over, most_bytes
         if is_over is None and most_bytes is None:
             self._is_limited.clear()
@@ -120,7 +119,7 @@ class ChildProcess:
             self._is_limited.set()
 
     def give(self, task: object) -> None:
-        """Send the task; nothing happens if the child has ended."""
+        """Send a task to the child; a child that has ended does not receive it."""
         with contextlib.suppress(BrokenPipeError):
             pickle.dump(task, self._questions, pickle.HIGHEST_PROTOCOL)
             self._questions.flush()
@@ -131,14 +130,14 @@ class ChildProcess:
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return the next answer, with lists as tuples; raises EOFError at the end, ValueError for an invalid one."""
+        """Return the next message, with lists as tuples. Raises EOFError at the end, or ValueError if invalid."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
         return self._join_arrays(from_json(line))
 
     def _join_arrays(self, value: Any) -> Any:
-        """Return a JSON value with its arrays, whose bytes follow the line."""
+        """Return a JSON value with its arrays, whose bytes follow the line of JSON."""
         if isinstance(value, dict):
             return (
                 self._read_array(*value[""])
@@ -150,7 +149,7 @@ class ChildProcess:
         return value
 
     def _read_array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:
-        """Read an array of this type and shape."""
+        """Read an array of the given type and shape from the child's pipe."""
         count = np.dtype(kind).itemsize * prod(shape)
         data = self._answers.read(count)
         if len(data) < count:
@@ -158,24 +157,24 @@ class ChildProcess:
         return np.frombuffer(data, kind).reshape(shape)
 
     def wait(self) -> int:
-        """Return the exit status once the child has ended or was killed; it is negative for a signal."""
+        """Wait until the child has ended, and return its exit status, which is negative for a signal."""
         while not self.has_ended():
             time.sleep(_REAP_EVERY_S)
         return self._popen.returncode or 0
 
     def kill(self) -> int:
-        """Kill the child with all its processes, unless it has ended, and return its exit status."""
+        """Kill the child and its process group unless it has ended, and return its exit status."""
         with self._reaping:
-            self._kill()
+            self._kill_group()
         return self.wait()
 
     def close(self) -> None:
-        """Kill the child and close its pipes; other threads must not use it any more."""
+        """Kill the child and close its pipes. Other threads must not use it afterwards."""
         self._closing.set()
         self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
-            with contextlib.suppress(OSError):  # a task that was not read is lost
+            with contextlib.suppress(OSError):  # The child did not read its task.
                 pipe.close()
 
     def __enter__(self) -> ChildProcess:
@@ -185,23 +184,23 @@ class ChildProcess:
         self.close()
 
     def _watch(self) -> None:
-        """Kill the child once it exceeds a limit."""
+        """Check the child regularly, and kill it once it exceeds a limit."""
         while self._is_limited.wait() and not self._closing.is_set():
             is_over, most_bytes = self._limits
             if is_over is not None and is_over():
                 self.stopped_by = "over"
-            # With a memory limit of the system, a parser that calls `abort` without memory could hang.
+            # The system's memory limit is not used, because a parser that calls `abort` without memory could hang.
             elif most_bytes is not None and memory_in_use(self.pid) > most_bytes:
                 self.stopped_by = "memory"
             if self.stopped_by is not None:
                 with self._reaping:
-                    self._kill()
+                    self._kill_group()
                 return
             self._closing.wait(_LOOK_EVERY_S)
 
-    def _kill(self) -> None:
-        """Kill the process group, unless the child's end is known."""
-        if self._popen.returncode is not None:  # another process may have its id by now
+    def _kill_group(self) -> None:
+        """Kill the child's process group, unless the child is known to have ended."""
+        if self._popen.returncode is not None:  # Another process may have its id by now.
             return
         if sys.platform == "win32":
             self._popen.kill()
@@ -219,10 +218,10 @@ class ChildProcess:
             return self._popen.returncode is not None
 
     def _exit_status(self) -> int | None:
-        """Return the exit status; None while the child runs."""
+        """Return the exit status of the child, or None while it runs."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # other code of this process has read its status
+        except ChildProcessError:  # Other code in this process has read its status.
             return -signal.SIGKILL
         if pid == 0:
             return None
@@ -231,9 +230,9 @@ class ChildProcess:
 
 
 def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
-    """Return the memory of a process and of the programs that it started, in bytes; 0 if there is none.
+    """Return the memory in use by a process and its descendants, in bytes; 0 if there is no such process.
 
-    A forked child shares the memory of its parent, so only the programs that it started count.
+    A forked child shares the memory of its parent, so only the programs that it started are counted.
     """
     import psutil
 
@@ -248,7 +247,7 @@ def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
 
 
 def _child_ids(pid: int) -> Iterator[int]:
-    """Yield the ids of a process's children, if the system lists them; a scan of all processes takes milliseconds."""
+    """Yield the ids of a process's children where the system lists them; scanning all processes takes milliseconds."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (task / "children").read_text().split())

@@ -1,4 +1,4 @@
-"""Temporary folders of programs that may be killed: their names have the process id, for removal of leftovers."""
+"""Temporary folders of programs that may be killed; their names contain the process id, to find leftovers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
 def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder, removed at its end, or by `remove_left` if this process was killed."""
+    """Return a temporary folder, which this process removes on exit, or `remove_left` if this process was killed."""
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 
 
@@ -22,12 +22,12 @@ def remove_left() -> None:
         return
     for path in Path(tempfile.gettempdir()).glob("memplan-*"):
         made = _NAME.fullmatch(path.name)
-        if made is not None and _is_left(path, int(made[1])):
+        if made is not None and _is_abandoned_folder(path, int(made[1])):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_left(path: Path, process: int) -> bool:
-    """Return True if a folder is this user's and its process has ended."""
+def _is_abandoned_folder(path: Path, process: int) -> bool:
+    """Return True if a folder belongs to this user and its process has ended."""
     try:
         if path.is_symlink() or not path.is_dir() or path.stat().st_uid != os.geteuid():
             return False

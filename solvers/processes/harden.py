@@ -1,6 +1,6 @@
-"""Hardening of a process that needs fewer rights than its parent: no secrets, no new privileges, no writable files.
+"""Hardening of a process that needs fewer rights than its parent: no secrets, privileges or writable files.
 
-If a malicious file takes over its reader, there is nothing to read and nowhere to write.
+If a malicious file takes control of the process that reads it, there is nothing to read and nowhere to write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def plain_environment() -> dict[str, str]:
-    """Return the environment variables that Python needs, without keys, secrets or store addresses."""
+    """Return the environment variables that Python needs; variables that may hold keys or secrets are left out."""
     return {name: text for name, text in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
 
 
@@ -32,12 +32,12 @@ def keep_to_itself() -> None:
 
 
 def take_no_rights() -> None:
-    """Deny new privileges to this process and its children."""
+    """Prevent this process and its children from gaining privileges."""
     _control(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def write_no_file() -> None:
-    """Deny writing to files; pipes still work."""
+    """Forbid this process to write files; pipes still work."""
     if sys.platform != "win32":
         import resource
 
@@ -55,6 +55,6 @@ def take_at_most(most_bytes: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    """Set an option of this process by prctl, on Linux."""
+    """Set an option of this process by the system call prctl, on Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

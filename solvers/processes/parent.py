@@ -18,11 +18,11 @@ from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:
-    """The parent of this process, which ends together with it; libraries print to standard error.
+    """The connection to the parent process. This process ends with the parent; output of libraries is sent to stderr.
 
     `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
-    process, which gains no privileges from programs that it runs. A process that `is_kept` has no first task: it waits
-    for each by `next_task`, and ends after the last.
+    process, which cannot gain privileges. A process that `is_kept` has no first task: it waits for each task by
+    `next_task`, and ends after the last one.
     """
 
     def __init__(self, niceness: int = 0, *, is_kept: bool = False) -> None:
@@ -37,11 +37,11 @@ class Parent:
             threading.Thread(target=self._end_with_parent, daemon=True).start()
 
     def next_task(self) -> Any:
-        """Return the next task once it is sent; raises EOFError if there is none."""
+        """Wait for the next task and return it. Raises EOFError if there are no more tasks."""
         return pickle.load(sys.stdin.buffer)
 
     def send(self, answer: object) -> None:
-        """Send an answer as a line of JSON, followed by the bytes of all its arrays."""
+        """Send a message as a line of JSON, followed by the bytes of all its arrays."""
         arrays: list[npt.NDArray[Any]] = []
 
         def part(value: Any) -> object:
@@ -56,11 +56,11 @@ class Parent:
         self.answers.flush()
 
     def wait_for_start(self) -> None:
-        """Wait until the parent lets this process begin."""
+        """Wait for the signal of the parent to begin."""
         self._is_started.wait()
 
     def _end_with_parent(self) -> None:
-        """End this process and its children once the parent's pipe closes."""
+        """Kill this process and its children once the parent's pipe closes."""
         while os.read(0, 4096):
             self._is_started.set()
         if sys.platform == "win32":

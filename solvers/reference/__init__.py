@@ -1,1 +1,1 @@
-"""Planners of other systems, reimplemented rule by rule for comparison and compatibility."""
+"""Planners of other systems, reimplemented rule by rule for comparisons and compatibility."""

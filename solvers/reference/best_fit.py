@@ -1,4 +1,4 @@
-"""Best fit in time, as in MLIR and ONNX Runtime: buffers, by start, go into the smallest gap between live ones."""
+"""Best fit over time, as in MLIR and ONNX Runtime: by start, each buffer gets the smallest gap between live ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Return placements by start, in blocks of `block` bytes; the last gap ends at the highest end so far."""
+    """Return placements by start time, in blocks of `block` bytes; the last gap ends at the highest end so far."""
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0
@@ -26,7 +26,7 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 
 
 def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest sufficient gap, the lowest one among equals, or else the end of all ranges."""
+    """Return the start of the smallest gap that is large enough, the lowest among equals, or the end of all ranges."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - align(at, each), align(at, each)))

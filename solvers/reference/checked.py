@@ -1,7 +1,7 @@
-"""Reference planners' answers, which count as plans only if they pass the verifier.
+"""Plans of reference planners, which count only if they pass the verifier.
 
-These systems sometimes make plans that break rules they do not know: capacities, alignments of single buffers, overlaps
-that they take for views. Such an answer is rejected, with the rules that it breaks.
+These systems sometimes make plans that violate rules that they do not know, such as capacities or alignments of single
+buffers. Such a plan is rejected with the list of violations.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress, SolveResult
 
 _NAMED = 3
-"""The most buffers, or broken rules, that a sentence names."""
+"""The limit of buffers or violations that a message names."""
 
 
 def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search) -> SolveResult:
     """Return the planner's verified plan with the search's bound, or status `unknown` with an explanation.
 
-    Only the search can prove that nothing fits. Raises OptionError for features that the planner does not support.
+    Only the search can prove infeasibility. Raises OptionError for features that the planner does not support.
     """
     check_features(problem, instance, planner)
     if search.infeasibility_witness is not None:
@@ -52,16 +52,14 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
-    """Raise OptionError if the problem needs features that the planner does not support."""
+    """Raise OptionError if the problem has features that the planner does not support."""
     missing = needed_features(problem, instance) - planner.can
     if missing:
-        raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
+        raise OptionError(f"solver: {planner.name} does not support {', '.join(sorted(missing))}")
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that the planner must support; holes between aliases do not count, as they keep buffers
-    alive.
-    """
+    """Return the features that the planner must support, except holes only between the lifetimes of aliases."""
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 
@@ -77,7 +75,7 @@ def _stop_check(search: Search) -> StopCheck:
 
 
 def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer) -> Explanation | None:
-    """Return the explanation for buffers that the planner did not place, or placed outside of any pool, or None."""
+    """Return the explanation for buffers that are not placed, or are placed outside of all pools, or None."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
         names = ", ".join(f"buffer {excerpt(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
@@ -93,7 +91,7 @@ def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: Pl
 
 
 def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
-    """Return (pool, offset) by position for all buffers; a carried buffer follows its carrier."""
+    """Return (pool, offset) of all buffers, by position; a carried buffer follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -114,7 +112,7 @@ def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
 
 
 def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Return the explanation with the rules that the placements break, or None."""
+    """Return an explanation with the rules that the placements violate, or None."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None
@@ -128,7 +126,7 @@ def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: 
 def _valid_result(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
-    """Return the result for placements that obey every rule."""
+    """Return the result for placements that satisfy every rule."""
     cost = None
     if problem.objective == "cost":
         source = instance.source
@@ -143,7 +141,7 @@ def _valid_result(
 def _result_without_plan(
     problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
 ) -> SolveResult:
-    """Return the result without a plan, with an explanation."""
+    """Return a result without a plan; the bound or `because` explains it."""
     return SolveResult(
         to_plan.plan_without_placements(problem, instance, search.proof, because),
         None,
@@ -153,7 +151,7 @@ def _result_without_plan(
 
 
 def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
-    """Return the stop reason for a reference planner's plan; these planners do not continue a search."""
+    """Return the stop reason for a reference planner's plan: proved or accepted, or else None."""
     if plan.status == "optimal":
         return "proved"
     if search.accept is None:

@@ -1,8 +1,8 @@
-"""A caller's own planner, `module:function`, as a reference planner in a child process with a time limit.
+"""A caller's own planner, `module:function`, which runs in a child process with a time limit.
 
-The function gets a problem and its time limit in seconds. It returns the offsets of the buffers, in the problem's
-order; or a mapping from ids to offsets, or to (pool name, offset); or a plan. Modules are imported as by Python, and
-then from the working directory. The answer comes back as JSON, and is verified like any other plan.
+The function gets a problem and its time limit in seconds. It returns the buffers' offsets in the problem's order, or a
+mapping from ids to offsets or to (pool name, offset), or a plan. Modules are imported from Python's path, and then from
+the working directory. The plan comes back as JSON, and is verified like any other plan.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 @dataclass(frozen=True, eq=False)
 class OwnPlanner(ReferencePlanner):
-    """A caller's own planner; `limit_s` is its time limit in seconds."""
+    """A caller's own planner. `limit_s` is its time limit in seconds."""
 
     limit_s: float = 0.0
 
     def load(self) -> Planner:
-        """Return the function that calls the planner in a child process."""
+        """Return a function that calls the planner in a child process."""
         return partial(_run_planner, self.where, self.limit_s)
 
 
 def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
-    """Return the planner with the name `module:function`; raises OptionError for an invalid name."""
+    """Return the planner with the name `module:function`. Raises OptionError for an invalid name."""
     module, _, function = name.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {excerpt(name)}")
@@ -54,7 +54,7 @@ def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
 
 
 def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Run the function in a child process until it answers or the search is over; raises OptionError."""
+    """Run the planner in a child process until it returns or the search is over. Raises OptionError if it fails."""
 
     def is_over() -> bool:
         try:
@@ -69,12 +69,14 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
             answer = child.answer()
         except (EOFError, ValueError):
             stop_check()
-            raise OptionError(f"solver: {where}: its process ended without an answer") from None
+            raise OptionError(
+                f"solver: {where}: the planner's process must return a plan, but ended without one"
+            ) from None
     return _read_placements(where, problem, answer)
 
 
 def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> PlannerAnswer:
-    """Return the placements in the child's answer; raises OptionError if the planner failed."""
+    """Return the placements in the child's message. Raises OptionError if the planner failed."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
     placements: dict[int, tuple[int, int]] = {}
@@ -85,7 +87,7 @@ def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> Pl
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
-    """Return (buffer position, pool position, offset) for each placement in a planner's answer; raises OptionError."""
+    """Return (buffer position, pool position, offset) of each placement that a planner returned. Raises OptionError."""
     if isinstance(answer, Plan):
         return [_validated_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
     if isinstance(answer, Mapping):
@@ -100,7 +102,7 @@ def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
 
 
 def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
-    """Return (buffer position, pool position, offset) of one placement; raises OptionError if it is invalid."""
+    """Return (buffer position, pool position, offset) of one placement. Raises OptionError if it is invalid."""
     if not isinstance(name, (int, str)) or name not in problem.index:
         raise OptionError(f"must place buffers of the problem, got {excerpt(name)}")
     pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)
@@ -116,16 +118,16 @@ def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, 
 
 
 def main() -> None:
-    """Run the child: call the planner, and send its answer."""
+    """Run the child process: call the planner, and send its plan or failure."""
     parent = Parent()
     where, limit_s, problem, path = parent.task
-    # What the caller can import, such as a module beside its script, and what lies in the current folder.
+    # Allow the same imports as the caller's process, such as a module next to its script or in the current folder.
     sys.path += [each for each in (*path, str(Path.cwd())) if each not in sys.path]
     parent.send(_answer_or_failure(where, limit_s, problem))
 
 
 def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
-    """Return the planner's placements, or a sentence about its failure, as JSON."""
+    """Return the planner's placements, or a sentence about its failure, in a form for JSON."""
     module, _, function = where.partition(":")
     try:
         planner = getattr(import_module(module), function, None)
@@ -143,12 +145,12 @@ def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str
     except TypeError as error:
         is_called = error.__traceback__ is not None and error.__traceback__.tb_next is None
         return {"failed": f"{_SHAPE}: {error}" if is_called else _error_text(error)}
-    except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
+    except Exception as error:  # noqa: BLE001 - the parent reports the error of the caller's code
         return {"failed": _error_text(error)}
 
 
 def _error_text(error: Exception) -> str:
-    """Return an exception as text, with the line that raised it."""
+    """Return an exception as text, with the line of code that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 

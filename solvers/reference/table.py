@@ -1,4 +1,4 @@
-"""Look-up of reference planners by name."""
+"""The look-up of reference planners by name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from memplan.planner.errors.did_you_mean import closest_word
 from memplan.planner.systems import ReferencePlanner, reference_planners
 
 PREFIX = "reference:"
-"""The prefix of reference planners' names."""
+"""The prefix of the names of reference planners."""
 
 
 def find(name: str) -> ReferencePlanner | None:
-    """Return the reference planner with a name; None for other names. Raises OptionError for an unknown planner."""
+    """Return the reference planner with this name, or None without the prefix. Raises OptionError if it is unknown."""
     if not name.startswith(PREFIX):
         return None
     planners = reference_planners()
@@ -19,5 +19,5 @@ def find(name: str) -> ReferencePlanner | None:
         names = [planner.removeprefix(PREFIX) for planner in planners]
         near = closest_word(name.removeprefix(PREFIX), names)
         hint = "" if near is None else f" (did you mean {PREFIX}{near}?)"
-        raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {excerpt(name)}{hint}")
+        raise OptionError(f"solver: {PREFIX} must be followed by one of {', '.join(names)}, got {excerpt(name)}{hint}")
     return planners[name]

@@ -1,4 +1,4 @@
-"""A problem in the form in which other systems' planners read it, and their answers."""
+"""A problem in the form that planners of other systems read, and the answers of these planners."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """A planner was stopped: the time is over, or its answer is no longer needed."""
+    """A planner was stopped, because the time is over or its plan is no longer needed."""
 
 
 StopCheck = Callable[[], None]
-"""A function that planners call at every step; it raises StoppedError."""
+"""A function that planners call at every step; it raises StoppedError if they must stop."""
 
 NEVER = (MAX_TIME, MIN_TIME)
-"""The (start, end) of a tensor that is never alive, and therefore overlaps no other."""
+"""The (start, end) of a tensor that is never alive, so that it overlaps no other tensor."""
 _OFTEN = 1 << 12
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer together with all buffers placed with it; alive in [start, end), never if `end` is before `start`.
+    """A buffer with all buffers that it carries. It is alive in [start, end), and never if `end` is before `start`.
 
-    `position` is its row in the problem, `pools` are the pools that it may use, best first, and `offset` is its pin.
+    `position` is its row in the problem, `pools` are the allowed pools, best first, and `offset` is its pinned offset.
     """
 
     position: int
@@ -40,17 +40,16 @@ class Tensor:
     offset: int | None
 
     def meets(self, other: Tensor) -> bool:
-        """Return True if both tensors are alive at some time."""
+        """Return True if the two tensors are alive at the same time."""
         return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True)
 class PlannerAnswer:
-    """A planner's answer: (pool position, offset in bytes) by buffer position.
+    """The plan of a reference planner: (pool position, offset in bytes) by buffer position.
 
-    Buffers that are placed with another one may be left out. `stuck` are the positions of buffers that it could not
-    place, first the one at which it stopped; the planner need not have tried all buffers. `because` is a sentence with
-    further reasons.
+    Carried buffers may be missing. `stuck` are the positions of buffers that it could not place, the one at which it
+    stopped first; the planner need not have tried all buffers. `because` is a sentence with further reasons.
     """
 
     placements: Mapping[int, tuple[int, int]]
@@ -63,9 +62,9 @@ Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
-    """Return, for each buffer that is placed with another one, (the other buffer, distance above its start).
+    """Return, for each carried buffer, (its carrier, distance in bytes above the carrier's start).
 
-    An alias is inside the other buffer; a buffer `relative` to it may be at any distance.
+    A carried buffer is placed together with its carrier: as an alias inside it, or `relative` to it at any distance.
     """
     relatives, rigid = problem.buffers.rules["relative"], problem.rigid_leads
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
@@ -81,7 +80,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers placed by themselves, in order, with lifetimes that cover those of carried buffers."""
+    """Return the buffers that are not carried, in order, with lifetimes that cover those of the carried buffers."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}
@@ -112,10 +111,10 @@ def align(value: int, alignment: int) -> int:
 
 
 def step(problem: Problem, tensor: Tensor, pool: int) -> int:
-    """Return the alignment of a tensor's offset in a pool whose start is aligned."""
+    """Return the alignment of a tensor's offset in a pool, including the pool's own alignment."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 
 def granule(problem: Problem, of: Iterable[Tensor]) -> int:
-    """Return a common alignment of these tensors in the first pool, for planners with a single alignment."""
+    """Return a common alignment of tensors in the first pool, for planners that support only one alignment."""
     return lcm(*(step(problem, tensor, 0) for tensor in of))

@@ -1,1 +1,1 @@
-"""A running search: its incumbent and bound, and the plan or explanation made from them."""
+"""The state of a running search, with its incumbent and bound, and the plan or explanation made from it."""

@@ -16,15 +16,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.meanwhile import polling_flag
 
 _ENDLESS = 2**62
-"""More work than any time limit allows."""
+"""An amount of work that no time limit allows."""
 _LEAST_S = 0.02
-"""The least seconds for a search, enough for the quick orders of a small problem."""
+"""The least seconds of a search, enough for the greedy orders of a small problem."""
 
 
 class Deadline(NamedTuple):
-    """The start and the end of a request, both as time.monotonic(); the end `at` may be infinite.
+    """The start and the end of a request on the clock time.monotonic(); the end `at` may be infinite.
 
-    It is pickled as the seconds passed and left, as the clocks of other machines have other zeros.
+    It is pickled as seconds passed and left, because clocks of other machines have other zeros.
     """
 
     began: float
@@ -38,7 +38,7 @@ class Deadline(NamedTuple):
 
     @classmethod
     def from_parts(cls, passed_s: float, left_s: float) -> Deadline:
-        """Return the deadline with these seconds passed and left at present."""
+        """Return the deadline with `passed_s` seconds passed and `left_s` seconds left."""
         now = time.monotonic()
         return cls(now - passed_s, now + left_s)
 
@@ -53,7 +53,7 @@ class Deadline(NamedTuple):
         return time.monotonic() - self.began
 
     def limit_to(self, limit_s: float) -> Deadline:
-        """Return the earlier of this deadline and `limit_s` seconds from now."""
+        """Return the earlier of this deadline and `limit_s` seconds from now, as a deadline."""
         return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
 
     def bring_forward(self, by_s: float) -> Deadline:
@@ -69,11 +69,11 @@ NEVER = Deadline(0.0, inf)
 
 
 class TimeOptions(Protocol):
-    """The options of a call about time: its limit, and whether work is counted instead."""
+    """The time options of a call: its limit, and the choice to count work instead of time."""
 
     @property
     def time_limit_s(self) -> float:
-        """The seconds until the answer."""
+        """The time limit of the call in seconds."""
 
     @property
     def counts_work(self) -> bool:
@@ -81,20 +81,19 @@ class TimeOptions(Protocol):
 
 
 def ignore_report(_: Any) -> None:
-    """Ignore a progress report."""
+    """Ignore a progress report; the default of callbacks for reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
     """The control of a running call: a question, a solve or a search.
 
-    deadline: when the answer is due; infinite until the call begins, if only its time limit decides. cancelled: ends
-    the search early, with the best answer so far. report: is called with each progress: of a question, JSON objects
-    with few numbers; of a solve, its Progress. is_local: the caller runs this process, and may name code of his own
-    that is run. note: is called with a valid answer, which is used if the call is abandoned before it returns.
-    counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
-    raised: (1,), the flag that compiled loops look at, while the control is watched. work_left: (1,), the work that may
-    be done yet, where it is counted and the control is watched.
+    deadline: the time at which the answer is due; infinite until the call begins, if only its time limit decides.
+    cancelled: an event that ends the search early, with the best answer so far. report: is called with each progress
+    report: JSON objects for a question, Progress for a solve. is_local: True if the caller runs this process and may
+    name code to run. note: is called with each valid answer, which is used if the call is abandoned. counted_s: the
+    time limit as counted work; then no clock except the caller's decides. raised: (1,), the flag that compiled loops
+    poll. work_left: (1,), the work that is left if work is counted.
     """
 
     deadline: Deadline = NEVER
@@ -108,7 +107,7 @@ class Control:
 
     @classmethod
     def from_limit(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
-        """Return the control of a call that begins now, with a limit in seconds or in counted work."""
+        """Return the control of a call that begins now, with a limit in seconds or, if deterministic, in work."""
         deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.from_limit(limit_s), None)
         return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
 
@@ -120,7 +119,7 @@ class Control:
 
     @property
     def has_deadline(self) -> bool:
-        """True if a clock ends the call."""
+        """True if a clock may end the call."""
         return self.deadline.at < inf
 
     @property
@@ -135,14 +134,14 @@ class Control:
 
     @property
     def is_over(self) -> bool:
-        """True once the call was cancelled, or has no time or counted work left."""
+        """True once the call was cancelled or has no time or no counted work left."""
         return self.cancelled.is_set() or (
             self.work_left[0] <= 0 if self.counts_work else self.deadline.remaining_s <= 0
         )
 
     @property
     def wall_time_s(self) -> float | None:
-        """The seconds taken so far; None if work is counted, as no clock may affect the answer."""
+        """The seconds since the start; None if work is counted, as the answer must not depend on a clock."""
         return None if self.counts_work else round(self.deadline.passed_s, 6)
 
     def flag(self) -> AbstractContextManager[I64]:
@@ -151,33 +150,33 @@ class Control:
 
     @contextmanager
     def search_control(self, work_per_s: int) -> Iterator[Self]:
-        """Yield the control of a search with its flag; `work_per_s` units of work count as one second."""
+        """Yield the control of a search, with its flag; `work_per_s` is the number of work units in a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
-        # Only a clock or a cancellation sets the flag. Searches check counted work between loops, so they always end at
-        # the same point.
+        # Only a clock or a cancellation sets the flag. Searches check counted work between loops instead, so that they
+        # always end at the same point.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 
     def spend(self, work: int) -> None:
-        """Subtract work from the work left, if it is counted."""
+        """Subtract `work` from the work left, if work is counted."""
         if self.counts_work:
             self.work_left[0] -= work
 
     def limit_to(self, limit_s: float) -> Self:
-        """Return the control of a part of the call, with a time limit; its notes do not count for the whole call."""
+        """Return the control of a part of the call, with its own time limit and without `note`."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         deadline = Deadline.from_limit(min(limit_s, self.deadline.remaining_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
-        """Return the control of a part of the call, with a share of the remaining seconds."""
+        """Return the control of a part of the call that gets a share of the remaining seconds."""
         return self.limit_to(share * self.remaining_s)
 
     def reserve(self, kept_s: float) -> Self:
-        """Return the control of a part of the call that leaves `kept_s` seconds to the rest."""
+        """Return the control of a part of the call that leaves `kept_s` seconds for the rest."""
         return replace(self, deadline=self.deadline.bring_forward(max(0.0, kept_s))) if self.has_deadline else self
 
     def solve_control(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
-        """Return the control of a solve inside the call that leaves `keeping_s` seconds to the rest."""
+        """Return the control of a solve inside the call that leaves `keeping_s` seconds for the rest."""
         deadline = NEVER if self.counted_s is not None else self.deadline.bring_forward(max(0.0, keeping_s))
         return replace(self, deadline=deadline, report=report or ignore_report, note=None)

@@ -1,4 +1,4 @@
-"""The state of a running search: best assignment, best bound, deadline, stop reason and progress reports."""
+"""The state of a running search: best assignment, bound, deadline, stop reason and progress reports."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from memplan.solvers.search.result import Assignment, Progress
 
 
 class Accept(NamedTuple):
-    """The target of a search: any plan that fits, or one within a relative `gap` of the bound."""
+    """The target of a search: any plan that fits, or a plan within a relative `gap` of the bound."""
 
     gap: float | None = None
 
 
 @dataclass(eq=False, repr=False)
 class Search:
-    """The state of a search, which solvers share: they read its best results and offer their own; thread-safe.
+    """The state of a search. Solvers read its best results and offer their own; thread-safe.
 
     A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. Kernels poll `flag[0]`,
-    which changes from 0 to 1 at the same moment. `work_limit`, in units of about a microsecond of one core's work, is a
-    limit if `deterministic` is set; then no clock may decide anything. A bound, or a claim of infeasibility, is
-    accepted if it has a witness or comes from `trusted` code, or else once two engines make it: `claims` has the claims
-    of other solvers. `children` end with this search. `known` is the bound from live sets, if it was computed already,
-    and `begun` an exact search to continue, see core/plain.py. `deadline` is a time of the `clock`.
+    which changes from 0 to 1 at the same moment. If `deterministic`, `work_limit` replaces the clock, in units of about
+    a microsecond of one core. A bound or a claim of infeasibility is accepted if it has a witness, comes from a
+    `trusted` solver, or is made by two engines; `claims` has the claims of untrusted solvers. `children` end with this
+    search. `known` is the live-set bound, if it was computed already. `begun` is an exact search to continue, see
+    core/plain.py. `deadline` is a time of `clock`.
     """
 
     instance: Instance
@@ -52,7 +52,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # late, for tests that replace it
+    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # Looked up late, as tests replace it.
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -66,17 +66,17 @@ class Search:
 
     @property
     def infeasibility_witness(self) -> Witness | None:
-        """The witness that nothing fits, or None."""
+        """The witness of infeasibility, or None."""
         return self.proof.nothing_fits
 
     @property
     def bound(self) -> Score:
-        """The best proved bound, as a score."""
+        """The best proved lower bound, as a score."""
         return self.proof.score
 
     @property
     def is_over(self) -> bool:
-        """True once the search must stop: proved, accepted, out of time or cancelled."""
+        """True once the search must stop: it is proved, accepted, out of time or cancelled."""
         if self.stop_reason is None and self.clock() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
@@ -88,11 +88,11 @@ class Search:
 
     @property
     def counts_processor(self) -> bool:
-        """True if the clock is processor time, which runs slower than an engine's wall clock."""
+        """True if the clock counts processor time, which runs slower than the wall clock of engines."""
         return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
-        """End the search and its children; only the first reason counts."""
+        """End the search and its children. Only the first reason is recorded."""
         with self._lock:
             if self.stop_reason is None:
                 self.stop_reason = reason
@@ -131,7 +131,7 @@ class Search:
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Accept a lower bound on the score of every assignment, by the rules of this class."""
+        """Accept a lower bound on the score of every assignment if it is trusted or if two engines agree."""
         with self._lock:
             if by in self.trusted:
                 self._raise_bound(bound, by)
@@ -142,7 +142,7 @@ class Search:
                     self._raise_bound(agreed[-1], by)
 
     def claim_infeasible(self, by: str) -> None:
-        """Accept a claim that nothing fits, by the rules of this class."""
+        """Accept the claim that the problem is infeasible if it is trusted or if two engines agree."""
         with self._lock:
             self.claims[by] = None
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
@@ -153,20 +153,20 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True if only an engine that was not stopped in time could still offer a better assignment."""
+        """True if the result is final: only an engine that was not stopped in time could still offer an assignment."""
         return self.deterministic and self.stop_reason == "accepted"
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an unconfirmed claim of an engine would end the search.
+        """True if an unconfirmed claim of an engine would end the search, once confirmed.
 
-        Such a claim is a bound equal to the best assignment's score or, without an assignment, that nothing fits.
+        Such a claim is a bound equal to the best score or, if there is no assignment, the claim of infeasibility.
         """
         score = None if self.best is None else self.best.score
         return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def run_out_of_time(self) -> None:
-        """Record that a solver's own clock ended it a little before the deadline; other solvers may continue."""
+        """Record that a solver's own clock ended it before the deadline; all other solvers may continue."""
         self.is_out_of_time = True
 
     def log(self, line: str) -> None:
@@ -174,16 +174,16 @@ class Search:
         self.lines.append(line)
 
     def _raise_bound(self, bound: Score, by: str) -> None:
-        """Store a higher bound, with the solvers that proved it."""
+        """Store a bound if it is higher, with the solvers that proved it."""
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            # A trusted solver may just have confirmed an engine's claim.
+            # A trusted solver may have confirmed an engine's claim, so name all solvers that claim at least this bound.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
             self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._report_and_stop(by)
 
     def _report_and_stop(self, by: str) -> None:
-        """Report progress, and stop the search if it is proved or accepted."""
+        """Report progress, and stop the search if its plan is proved optimal or acceptable."""
         if self.on_progress is not None:
             self.on_progress(self.progress(by))
         if self.best is None:
@@ -211,9 +211,9 @@ class Search:
 
 
 def peak_sum_bound(instance: Instance, bound: Bound) -> int:
-    """Return a lower bound on the sum of peaks over the pools, in units."""
-    # The ends in the bound are for plans that are as good in all earlier goals. They can be added only if no buffer has
-    # a choice of pools, so that no plan has other contents of a pool.
+    """Return a lower bound on the sum of the peaks of all pools, in units."""
+    # The bound's ends hold only for plans that are equal in all earlier goals. Their sum is a bound only if each buffer
+    # has one possible pool, because then all plans have the same contents of each pool.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
     ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

@@ -1,4 +1,4 @@
-"""Background threads: repeated calls, and flags for kernels."""
+"""Background threads: periodic calls, and stop flags for kernels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
 
 @contextmanager
 def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Yield a flag, (1,), for compiled loops; it becomes 1 once `is_over()` returns True."""
+    """Yield a flag, shape (1,), for compiled loops; it becomes 1 once `is_over()` returns True."""
     flag = np.zeros(1, dtype=np.int64)
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""The results of a search: an assignment, its progress, and its outcome."""
+"""The results of a search: assignment, progress and outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A pool and an offset (in units) for every buffer of an instance; `by` is the solver that found it."""
+    """A pool and an offset (in units) for each buffer of an instance. `by` is the solver that found them."""
 
     pool: I64
     offset: I64
@@ -25,9 +25,9 @@ class Assignment:
 class SolveResult:
     """The result of a solve: a verified plan or an explanation, with its assignment and bound.
 
-    `assignment` is None if nothing was found, or if it is not known in the units of the instance; `bound` is None if
-    only the plan states it. `has_failures` is True if an engine failed. The plan has no stop reason and no time:
-    `answer` adds them.
+    `assignment` is None if there is none, or if it is unknown in the units of the instance. `bound` is None if only the
+    plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time, which `answer`
+    adds.
     """
 
     plan: Plan
@@ -40,10 +40,10 @@ class SolveResult:
     def answer(
         self, deterministic: bool, elapsed_s: float | None = None, more: Mapping[str, object] = MappingProxyType({})
     ) -> Plan:
-        """Return the plan with its stop reason and, unless no clock may affect it, its time.
+        """Return the plan with its stop reason and, unless the search is deterministic, its time.
 
-        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search states whether it is
-        reproducible; any plan states that an engine failed. `more` are further fields.
+        The time is that of the solve, or `elapsed_s`. A deterministic plan states whether it is reproducible; any other
+        plan states whether an engine failed. `more` has further fields to set.
         """
         update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None, **more}
         if deterministic:
@@ -55,16 +55,16 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """The event that ended or changed the search and that would not be repeated, or None."""
+        """The unrepeatable event that ended or changed the search, or None."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
 
 
 class Progress(NamedTuple):
-    """The progress of a search: the best peak and the bound, summed over the pools, in bytes.
+    """The progress of a search: the best peak and the lower bound in bytes, summed over the pools.
 
-    `by` names the solver of the latest change; `found` is the best result so far, if it is included.
+    `by` names the solver of the latest change. `found` is the best result so far, if it is included.
     """
 
     elapsed_s: float

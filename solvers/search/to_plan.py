@@ -1,4 +1,4 @@
-"""Plans from a search's results: the use of pools, the gap, and a proof or an explanation."""
+"""Plans made from the results of a search: the use of pools, the gap, and a proof or an explanation."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from memplan.solvers.search.incumbent import peak_sum_bound
 from memplan.solvers.search.result import Assignment
 
 _NAMED = 5
-"""The most pools that a sentence names."""
+"""The limit of pools that a message names."""
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Return the explanation why there is no plan; if the missing bytes are unknown, the tightest time."""
+    """Return the explanation why there is no plan, with the missing bytes or else the time of the most live bytes."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
@@ -54,7 +54,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
 
 
 def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
-    """Return the explanation that a buffer does not fit into any allowed pool, even alone."""
+    """Return the explanation for a buffer that fits into no allowed pool, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
     names = ", ".join(excerpt(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
@@ -84,7 +84,7 @@ def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) ->
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
-    # The capacity may be more than a whole number of units.
+    # The capacity may exceed a whole number of units, so subtract the rest.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
     buffers = _witness_ids(problem, instance, witness)
     why = Explanation(message="", pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
@@ -103,7 +103,7 @@ _EMPTY_PLAN = Plan.model_construct(version=__version__)
 def plan_of_assignment(
     problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
 ) -> Plan:
-    """Return the unverified plan of an assignment; `order` is the canonical order, if it is known."""
+    """Return the unverified plan of an assignment. `order` is the canonical order of the buffers, if known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return make_plan(problem, instance, bound, placements, assignment.by, cost, order)
@@ -118,9 +118,9 @@ def make_plan(
     cost: float | None,
     order: I64 | None = None,
 ) -> Plan:
-    """Return the plan of placements in the problem's order; `cost` is the cost for objective `cost`, else None.
+    """Return the plan of placements in the problem's order. `cost` is None unless the objective is `cost`.
 
-    It is optimal if the bound proves that. `order` is the canonical order of the buffers, if it is known.
+    The plan is optimal if the bound proves it. `order` is the canonical order of the buffers, if known.
     """
     ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
     used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(problem.pools))]
@@ -132,7 +132,7 @@ def make_plan(
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # A pool's bound is valid only if the cost and all later pools, which come first here, are at their bounds.
+    # Pools are compared from the last: the bound of a pool holds only if the cost and later pools reach theirs.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
@@ -162,9 +162,9 @@ def make_plan(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the relative gap of the first goal, (value, bound), that is not at its bound.
+    """Return the relative gap of the first goal, a pair (value, bound), that is not at its bound.
 
-    It is 0 if all goals are at their bounds, and None if that bound is 0 or unknown.
+    The result is 0 if all goals are at their bounds, and None if that bound is 0 or unknown.
     """
     for value, least in goals:
         if least is None or value > least:
@@ -175,7 +175,7 @@ def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
 def plan_without_placements(
     problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None
 ) -> Plan:
-    """Return the answer without placements; by default, the bound explains it."""
+    """Return a plan without placements. The explanation is `because`, or else derived from the bound."""
     return Plan(
         status="unknown" if bound.nothing_fits is None else "infeasible",
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),

@@ -116,7 +116,7 @@ def test_a_missing_package_is_reported_with_the_line_that_installs_it(
 
 
 def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match=r"the compiled core was not built; build it anew: python -m \S+build"):
+    with pytest.raises(ImportError, match=r"the compiled core was not built; build it with: python -m \S+build"):
         _ = Library(tmp_path).handle
     (tmp_path / "built").mkdir()
     library_of(tmp_path).write_bytes(b"no library")
@@ -133,7 +133,7 @@ def test_an_unbuilt_checkout_is_not_reported_as_a_fault(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "the compiled core was not built; build it anew: python -m memplan.solvers.core.build\n"
+        "the compiled core was not built; build it with: python -m memplan.solvers.core.build\n"
     )
     assert done.stderr.count("\n") == 1
 

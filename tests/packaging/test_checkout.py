@@ -72,5 +72,5 @@ def test_a_core_of_another_version_is_refused_with_its_version(checkout: Path, i
         done = run(
             checkout, installed_core, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB"
         )
-        said = f"memplan {__version__}, which is installed, is of other sources; build it anew: python -m"
+        said = f"the installed memplan {__version__} has other sources; build it with: python -m"
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

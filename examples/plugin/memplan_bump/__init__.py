@@ -1,4 +1,4 @@
-"""What a bump allocator adds to memplan: its logs, its planner, a solver, a question and a constraint kind."""
+"""A memplan plugin for a bump allocator: its logs, its planner, a solver, a question and a constraint kind."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The question `count`: the buffers of a problem, counted."""
+"""Define the question `count`: how many buffers a problem has, in total and of each size."""
 
 from pydantic import Field
 
@@ -8,20 +8,20 @@ from memplan.planner.model.problem import Problem
 
 
 class CountOptions(QuestionOptions):
-    """Options of a count."""
+    """Options of the question `count`."""
 
     least: int = Field(0, ge=0, description="Count buffers of at least so many bytes.")
 
 
 class Count(Answer):
-    """The number of buffers, and of those of each size."""
+    """The total number of buffers, and the number of buffers of each size."""
 
     buffers: int
     points: list[dict[str, int]]
 
 
 def count(problem: Problem, options: CountOptions = CountOptions(), control: Control = Control()) -> Count:
-    """Count buffers."""
+    """Count the problem's buffers of at least `options.least` bytes."""
     sizes = [size for size in problem.buffers.size.tolist() if size >= options.least]
     return Count(buffers=len(sizes), points=[{"size": each, "buffers": sizes.count(each)} for each in sorted({*sizes})])
 

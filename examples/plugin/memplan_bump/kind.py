@@ -1,4 +1,4 @@
-"""The constraint kind `at_most`: a buffer starts at an offset or below it."""
+"""Define the constraint kind `at_most`: the start offset of a buffer must not exceed a limit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A solver: first fit in the order of starts, for buffers with one lifetime each in one memory."""
+"""Define a solver: first fit by start time, for buffers with a single lifetime in one memory."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer the plan that puts each buffer at the lowest offset that is free during its lifetime."""
+    """Offer a plan that places each buffer at the lowest offset that is free during its lifetime."""
     offset, end = np.zeros(len(instance), dtype=np.int64), instance.end
     order = np.argsort(instance.start, kind="stable").tolist()
     for k, i in enumerate(order):

@@ -1,4 +1,7 @@
-"""Logs of a bump allocator, `bump 1` and a line `NAME SIZE START END` a buffer, and its planner."""
+"""Read logs of a bump allocator, and reproduce its planner.
+
+A log is the line `bump 1`, then a line `NAME SIZE START END` for each buffer.
+"""
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
@@ -9,17 +12,17 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a log; raises FormatError and ProblemError."""
+    """Return the problem of a log's buffers; raises FormatError and ProblemError."""
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     try:
         buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]
     except ValueError as error:
-        raise FormatError(f"bump: each line must be NAME SIZE START END: {error}") from error
+        raise FormatError(f"bump: each line must be NAME SIZE START END with integers, got: {error}") from error
     return ImportedProblem(problem_of(buffers, ["heap"]))
 
 
 def bump(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place each buffer of a plain problem behind the one before it."""
+    """Place each buffer of a problem at the end of the previous one; ignore lifetimes and constraints."""
     end, placements = 0, {}
     for position, size in enumerate(problem.buffers.size.tolist()):
         stop_check()

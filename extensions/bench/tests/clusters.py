@@ -1,4 +1,4 @@
-"""Local clusters of Dask or Ray, a stand-in for a cluster, and tasks with known effects."""
+"""Local Dask and Ray clusters, a stand-in for a cluster, and tasks with known effects, for tests."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _PATIENCE_S = 120.0
 
 
 def obstacle(kind: str) -> str | None:
-    """Return the reason why a kind of cluster cannot be started here; None if it can."""
+    """Return the reason why a kind of cluster cannot be started on this machine, or None if it can."""
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
 class StandIn(ClusterExecutor):
-    """A stand-in for a cluster that has two processors of this machine."""
+    """A stand-in for a cluster: two processors of this machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class StandIn(ClusterExecutor):
         return 2
 
     def run_on_each(self, work: Any) -> dict[str, Any]:
-        """Run work once, on the only machine of the stand-in."""
+        """Run `work` once, on the only machine of the stand-in."""
         return {"here": work()}
 
     def _begin(self, future: Future[Any], name: str, work: Any) -> None:
@@ -53,7 +53,7 @@ class StandIn(ClusterExecutor):
 
 @contextmanager
 def cluster(kind: str, folder: Path) -> Iterator[str]:
-    """Start a cluster whose workers find this checkout, and end it; yield its address."""
+    """Start a cluster whose workers import this checkout; yield its address, and end it after the block."""
     with _dask() if kind == "dask" else _ray(folder) as address:
         yield address
 
@@ -63,7 +63,7 @@ def _dask() -> Iterator[str]:
     from distributed import LocalCluster
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings of Dask as it ends are not about memplan
+        warnings.simplefilter("ignore")  # Dask's warnings at its end are not about memplan.
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as workers:
             yield workers.scheduler_address.replace("tcp://", "dask://")
 
@@ -95,12 +95,12 @@ def _is_answering(address: str) -> bool:
     try:
         with executor_on(address):
             return True
-    except OptionError:  # while it starts, its port is open but it refuses
+    except OptionError:  # While Ray starts, its port is open but rejects clients.
         return False
 
 
 def end_its_machine(folder: str, times: int) -> int:
-    """Kill the worker that runs this task the first `times` times; then return the number of attempts."""
+    """Kill the worker that runs this task in the first `times` attempts; then return the number of attempts."""
     begun = len(list(Path(folder).iterdir()))
     Path(folder, str(begun)).touch()
     if begun < times:
@@ -110,11 +110,11 @@ def end_its_machine(folder: str, times: int) -> int:
 
 
 def wait_to_be_unwanted(folder: str) -> None:
-    """Run until cancelled; write a file at the beginning, and another one at the end."""
+    """Run until cancelled; write one file at the beginning and another one at the end."""
     Path(folder, "begun").touch()
     try:
         is_over = is_unwanted()
         while not is_over():
             time.sleep(0.05)
-    finally:  # Ray interrupts the task, so that this runs
+    finally:  # Ray interrupts the task, so the file is written even then.
         Path(folder, "ended").touch()

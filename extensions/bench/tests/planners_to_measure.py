@@ -1,4 +1,4 @@
-"""Planners with known behaviour for the tests of measuring: callables (problem, time_limit_s) -> offsets."""
+"""Planners with known behaviour, to test measurements: callables (problem, time_limit_s) -> offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BURN = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
 def stack(problem: Problem, time_limit_s: float) -> I64:
-    """Place every buffer above the previous one."""
+    """Place each buffer above the previous one."""
     return np.cumsum(problem.buffers.size) - problem.buffers.size
 
 
@@ -71,7 +71,7 @@ def give_up(problem: Problem, time_limit_s: float) -> I64:
 
 
 def refuse(problem: Problem, time_limit_s: float) -> I64:
-    raise OptionError("solver: cannot do what is asked")
+    raise OptionError("solver: must support the problem")
 
 
 def fail(problem: Problem, time_limit_s: float) -> I64:

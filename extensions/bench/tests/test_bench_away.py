@@ -1,4 +1,4 @@
-"""Benchmarks on local clusters of Dask and Ray, each with two workers."""
+"""Tests of benchmarks on local clusters of Dask and Ray, each with two workers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wait_for_file(path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_a_benchmark_on_a_cluster_has_the_rows_of_a_local_one_and_resumes(
+def test_benchmark_on_a_cluster_has_the_same_rows_as_a_local_one_and_can_resume(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results.jsonl"
@@ -114,7 +114,7 @@ def test_a_task_whose_machine_ends_runs_again_on_another_machine(executor: Clust
     assert executor.count_starts(future) == 2
 
 
-def test_a_task_that_ends_every_machine_becomes_a_failed_row(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_a_task_that_kills_every_machine_raises_machine_lost(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
     with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
         future.result(PATIENCE_S)
@@ -146,7 +146,7 @@ def test_check_names_a_machine_with_another_version_of_memplan(
         executor.check(str)
 
 
-def test_a_machine_without_a_solver_is_named_before_anything_runs(
+def test_bench_names_a_machine_that_lacks_a_solver_before_any_run(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results.jsonl"

@@ -34,7 +34,7 @@ def measure_planner(
         if ":" in planner or planner == "greedy"
         else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
     )
-    # Without a warm-up, in which these planners would already sleep, fail or crash before the start.
+    # Skip the warm-up, in which these planners would already sleep, fail or crash before the measurement.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
 
@@ -45,7 +45,7 @@ def stack_result() -> Result:
         return measure_planner("stack")
 
 
-def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stack_result: Result) -> None:
+def test_benchmark_verifies_the_plan_and_recomputes_its_peak(stack_result: Result) -> None:
     result = stack_result
     assert result.outcome == "plan"
     assert result.peak is not None
@@ -54,14 +54,14 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stack_result: 
 
 
 @pytest.mark.parametrize("planner", ["offset_list", "offset_map"])
-def test_planners_may_answer_with_lists_and_mappings_of_offsets(planner: str, stack_result: Result) -> None:
+def test_planners_may_return_lists_or_mappings_of_offsets(planner: str, stack_result: Result) -> None:
     result = measure_planner(planner)
     assert (result.outcome, result.peak) == ("plan", stack_result.peak)
 
 
 def test_a_run_for_several_plans_reports_their_number_and_costs(tmp_path: Path) -> None:
-    # The pool has room for two of three equal buffers, so that the first two share bytes, or the last two, or all
-    # three; plans that only exchange equal buffers do not count.
+    # Two of three equal buffers fit into the pool, so the first two, the last two, or all three share bytes. Plans that
+    # only exchange equal buffers do not count.
     rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
     reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
     problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
@@ -71,7 +71,7 @@ def test_a_run_for_several_plans_reports_their_number_and_costs(tmp_path: Path) 
     assert outcome_word(result) == "3 plans proved, no more"
 
 
-def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
+def test_sleeping_planner_uses_wall_time_but_no_cpu_time() -> None:
     result = measure_planner("sleep")
     assert result.wall_time_s is not None
     assert result.cpu_time_s is not None
@@ -79,33 +79,33 @@ def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
     assert result.cpu_time_s < BUSY_S / 2
 
 
-def test_a_loop_uses_cpu_time() -> None:
+def test_busy_planner_uses_cpu_time() -> None:
     result = measure_planner("burn")
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert BUSY_S <= result.cpu_time_s < result.process_cpu_s
 
 
-def test_the_cpu_time_of_children_counts() -> None:
+def test_cpu_time_includes_that_of_child_processes() -> None:
     result = measure_planner("burn_in_a_child")
     assert result.cpu_time_s is not None
     assert result.cpu_time_s >= BUSY_S
 
 
-def test_memory_in_use_is_measured() -> None:
+def test_peak_memory_of_a_run_is_measured() -> None:
     result = measure_planner("fill_memory")
     assert result.outcome == "plan"
     assert result.peak_rss_bytes is not None
     assert result.peak_rss_bytes > BLOCK_BYTES
 
 
-def test_a_run_over_its_memory_limit_becomes_a_row() -> None:
+def test_a_run_over_its_memory_limit_becomes_a_row_with_outcome_memory() -> None:
     result = measure_planner("fill_memory", memory_limit_bytes=BLOCK_BYTES)
     assert result.outcome == "memory"
     assert result.peak is None
 
 
-def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_over_its_time_limit_is_stopped_with_outcome_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "GRACE_S", 0.2)
     result = measure_planner("run_forever", time_limit_s=0.1)
     assert result.outcome == "late"
@@ -119,7 +119,7 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
     [
         ("overlap", "invalid", "violations: "),
         ("give_up", "none", "no plan in time"),
-        ("refuse", "skipped", "solver: cannot do what is asked"),
+        ("refuse", "skipped", "solver: must support the problem"),
         ("fail", "failed", "its process ended with status 1: ArithmeticError: two and two are five"),
         ("short_list", "failed", "the planner must return an offset for each of 5 buffers, got 1"),
         ("crash", "failed", "its process ended with signal SIGABRT"),
@@ -136,7 +136,7 @@ def test_output_printed_by_a_planner_does_not_disturb_its_result(stack_result: R
     assert measure_planner("chatter").peak == stack_result.peak
 
 
-def test_an_instance_that_cannot_be_read_becomes_a_row(tmp_path: Path) -> None:
+def test_an_unreadable_instance_becomes_a_row_with_outcome_failed(tmp_path: Path) -> None:
     file = tmp_path / "broken.csv"
     file.write_text("id,lower,upper,size\n1,0,0,8\n")
     result = measure_planner("stack", instance=str(file))
@@ -162,7 +162,7 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
 
 
 class ScriptedParent:
-    """A parent in this process, which has a task and keeps the facts sent to it."""
+    """A parent in the test's process, which provides a task and records the facts sent to it."""
 
     def __init__(self, task: BenchTask) -> None:
         self.task, self.facts = task, dict[str, object]()
@@ -171,7 +171,7 @@ class ScriptedParent:
         self.facts |= facts
 
     def wait_for_start(self) -> None:
-        """Start at once."""
+        """Start without waiting."""
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ class ScriptedParent:
         ("offers_first", "solver: cbc failed after"),
     ],
 )
-def test_a_named_solver_that_raises_has_failed(
+def test_a_run_of_a_named_solver_that_raises_has_outcome_failed(
     function: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(registry.BY_NAME, "cbc", replace(false_claims.row(function), name="cbc"))

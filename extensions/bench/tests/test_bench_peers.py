@@ -1,4 +1,4 @@
-"""Peers in the benchmark: other planners, and orders."""
+"""Tests of peers in the benchmark: other planners, and orderers of graphs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_any_importable_function_can_be_measured_as_a_peer() -> None:
     assert find("nobody") is None
 
 
-def test_the_name_of_a_reference_planner_is_not_a_peer() -> None:
+def test_names_of_reference_planners_are_not_names_of_peers() -> None:
     solver = "reference:executorch-naive"
     assert find(solver) is None
     planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
@@ -75,7 +75,7 @@ def test_the_name_of_a_reference_planner_is_not_a_peer() -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("alignment", [1, 48])
-def test_a_peer_gives_valid_plans_in_either_direction_of_time(name: str, alignment: int) -> None:
+def test_peers_return_valid_plans_in_both_directions_of_time(name: str, alignment: int) -> None:
     peer = PEERS[name]
     if not peer.is_installed:
         pytest.skip(f"{peer.distribution} comes with the extra peers")

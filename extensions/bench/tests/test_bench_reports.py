@@ -1,4 +1,4 @@
-"""Reports of benchmarks, and comparisons of two result files."""
+"""Tests of benchmark reports and of comparisons of two result files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_skipped_runs_do_not_count_and_are_named() -> None:
     assert "skipped: theirs on d, seed 1: not installed" in text_report(Summary([*ROWS, skipped]))
 
 
-def test_a_bound_above_a_valid_plan_is_a_false_claim_and_no_bound() -> None:
+def test_a_bound_above_a_valid_plan_is_a_false_claim_and_is_ignored_as_bound() -> None:
     liar = row("liar", "a", peak=115, lower_bound=115, status="optimal", wall_time_s=0.1)
     summary = Summary([*ROWS, liar])
     assert summary.false_claims() == [liar]
@@ -80,7 +80,7 @@ def test_a_bound_above_a_valid_plan_is_a_false_claim_and_no_bound() -> None:
     assert "FALSE CLAIM: liar on a, seed 1: bound 115, optimal" in text_report(summary)
 
 
-def test_a_best_plan_for_several_pools_may_be_above_the_bound_of_their_sum() -> None:
+def test_an_optimal_plan_for_several_pools_may_exceed_the_bound_on_their_sum() -> None:
     rows = [row("ours", "pools", peak=130, status="optimal", wall_time_s=1.0), row("theirs", "pools", peak=120)]
     summary = Summary(rows)
     assert (summary.cells["pools", "ours"].n_solved, summary.cells["pools", "theirs"].n_solved) == (1, 0)
@@ -112,7 +112,7 @@ def test_a_report_fits_into_120_columns_even_with_long_file_names() -> None:
     assert max(len(line) for line in lines if name not in line) <= 120
 
 
-def test_results_with_several_limits_are_kept_apart() -> None:
+def test_results_with_different_time_limits_are_reported_separately() -> None:
     longer = ROWS[0].model_copy(update={"time_limit_s": 60.0})
     assert Summary([ROWS[0], longer]).solvers == ["ours (10 s)", "ours (60 s)"]
 
@@ -126,7 +126,7 @@ OLD = [result_row(instance=name, seed=seed) for name in "abc" for seed in (1, 2,
 
 
 def changed_rows(**facts: object) -> list[Result]:
-    """Return the old rows with changed facts for instance b."""
+    """Return the old rows, with changed facts for instance b."""
     return [result.model_copy(update=facts) if result.instance == "b" else result for result in OLD]
 
 
@@ -159,12 +159,12 @@ def test_a_worse_result_is_a_regression_and_a_better_one_an_improvement(
     assert len(backwards.improvements) == 1
 
 
-def test_one_bad_seed_of_three_does_not_move_the_median() -> None:
+def test_one_bad_seed_of_three_does_not_change_the_median() -> None:
     unlucky = [result.model_copy(update={"peak": 12_000}) if result.seed == 2 else result for result in OLD]
     assert compare(OLD, unlucky).regressions == ()
 
 
-def test_a_slowdown_that_peers_share_is_no_regression() -> None:
+def test_a_slowdown_shared_by_peers_is_not_a_regression() -> None:
     slower = [result.model_copy(update={"cpu_time_s": 2.0}) for result in OLD]
     peer = result_row("supermalloc", cpu_time_s=1.0)
     assert compare(OLD, slower).regressions != ()

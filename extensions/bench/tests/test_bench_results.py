@@ -1,4 +1,4 @@
-"""The instances of a benchmark, and its rows in result files."""
+"""Tests of benchmark instances and of rows in result files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
         ("not JSON", "must be JSON"),
     ],
 )
-def test_a_file_with_other_contents_is_refused_and_not_changed(tmp_path: Path, line: str, message: str) -> None:
+def test_a_file_without_results_is_refused_and_unchanged(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"{result().model_dump_json()}\n{line}\n")
     with pytest.raises(FormatError) as caught, open_for_appending(path):
@@ -103,7 +103,7 @@ T = TypeVar("T")
 
 
 class Lazy(Executor):
-    """An executor that runs its first task at once and never starts the others."""
+    """An executor that runs its first task at once, and never starts any further task."""
 
     def __init__(self) -> None:
         self.futures: list[Future[Any]] = []
@@ -137,11 +137,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_a_suite_of_its_files_in_order(folder: Path) -> None:
+def test_instances_of_a_folder_are_its_problem_files_in_sorted_order(folder: Path) -> None:
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
-def test_a_listing_gives_known_peaks_and_pools_of_files(folder: Path) -> None:
+def test_pose_uses_the_known_peaks_and_pools_in_the_folder_listing(folder: Path) -> None:
     (folder / "index.json").write_text(
         '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'
         ' {"file": "two.csv", "peer_peaks": {"x": 28}, "pools": [{"name": "fast", "size": 16}, {"name": "slow"}]}]'
@@ -164,7 +164,7 @@ def test_a_malformed_suite_is_refused() -> None:
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"suite: must hold files that end with \.csv or \.json"):
+    with pytest.raises(OptionError, match=r"suite: must contain files that end with \.csv or \.json"):
         instances(str(tmp_path))
 
 
@@ -177,6 +177,6 @@ def test_an_unreadable_problem_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["minimalloc", "executorch_cadence", "iree"])
-def test_the_problems_of_the_repository_can_be_run(folder: str) -> None:
+def test_public_problems_of_the_repository_can_be_read_as_suites(folder: str) -> None:
     for name in instances(str(public_problems.FOLDER / folder)):
         assert len(pose(name).problem.buffers) > 0

@@ -1,4 +1,4 @@
-"""Commands on many files on a cluster: a stand-in, and Dask if it is installed."""
+"""Tests of commands on many files on a cluster: a stand-in, and Dask if it is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDRESS = "dask://127.0.0.1:8786"
 
 
 class Machine(StandIn):
-    """A stand-in for a cluster that counts the lines of each share, and is lost during the first `n_lost` shares."""
+    """A stand-in for a cluster. It records the lines of each share, and is lost during the first `n_lost` shares."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def test_a_cluster_writes_the_same_files_as_this_machine(
         assert [a.read_bytes() == b.read_bytes() for a, b in pairs] == [True] * len(PROBLEMS)
 
 
-def test_two_files_of_one_name_and_one_that_is_wrong(
+def test_a_cluster_handles_equal_file_names_and_wrong_files_like_this_machine(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "a" / "one.csv", tmp_path / "b" / "one.csv"

@@ -1,4 +1,4 @@
-"""The command `memplan bench`, and the charts and headlines of reports."""
+"""Tests of the command `memplan bench`, and of charts and headlines in reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: pyt
     assert "peak/bound" in err
 
 
-def test_an_interrupted_benchmark_resumes_where_it_stopped(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
     first = read_results(results)
@@ -69,7 +69,7 @@ def test_memplan_bench_exits_with_status_3_for_an_invalid_plan(tmp_path: Path) -
     assert main(["bench", "-o", str(results)]) == 3
 
 
-def test_a_comparison_is_silent_unless_something_became_worse(
+def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
@@ -102,14 +102,14 @@ def test_a_wrong_command_line_ends_with_status_2(
     assert err.startswith(f"memplan: error: {message}")
 
 
-def test_a_chart_shows_each_live_set_as_a_bar() -> None:
+def test_live_bytes_chart_shows_each_live_set_as_a_bar() -> None:
     title, *bars = live_bytes_chart([(0, 24), (5, 48), (9, 2)])
     assert title == "live bytes from time 0 to 9: at most 48 (48 B), at time 5"
     assert bars == [" █", " █", " █", "██", "██", "██▂"]
 
 
 @given(loads=st.lists(st.integers(0, 2**62), min_size=1, max_size=300))
-def test_a_chart_has_its_highest_bar_where_most_bytes_are_alive(loads: list[int]) -> None:
+def test_live_bytes_chart_has_its_highest_bar_at_the_live_peak(loads: list[int]) -> None:
     title, *bars = live_bytes_chart(list(enumerate(loads))) or ("", "")
     assert (title == "") == (max(loads) == 0)
     assert all(len(bar) <= min(64, len(loads)) for bar in bars)
@@ -125,7 +125,7 @@ def test_a_headline_states_the_cost_with_its_bound_before_the_peak() -> None:
     assert headline(plan) == asked
 
 
-def test_a_headline_gives_the_reason_if_there_is_no_plan() -> None:
+def test_headline_without_a_plan_states_the_stop_reason() -> None:
     assert headline(Plan(status="unknown", stop_reason="time_limit")) == "unknown: time_limit"
 
 

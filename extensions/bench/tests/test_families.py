@@ -90,7 +90,7 @@ def test_dense_problems_have_a_tenth_of_their_buffers_alive_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_equal_seeds_give_equal_problems_and_other_seeds_other_problems(name: str) -> None:
+def test_families_draw_equal_problems_for_equal_seeds_only(name: str) -> None:
     first, again, other = (pose(f"{name}:seed={seed}") for seed in (7, 7, 8))
     assert first == again
     assert first != other
@@ -120,7 +120,7 @@ def test_shuffling_keeps_pools_and_conflicts() -> None:
     assert (other.conflicts, other.pools) == (problem.conflicts, problem.pools)
 
 
-def test_a_folder_of_drawn_problems_is_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_families_writes_a_folder_that_bench_reads_as_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [str(tmp_path), "perfect:n=8,kind=pinwheel,seeds=2", "shuffled@3:mirrored:tight:n=9,seed=1"]
     monkeypatch.setattr(sys, "argv", ["families", *given])
     families.main()

@@ -1,4 +1,4 @@
-"""The certificate checkers, run as users run them: exit status and sentence."""
+"""The certificate checkers, run as users run them; each returns an exit status and a sentence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CHECKER: Any = check
 
 
 def answers(arguments: Sequence[str | Path], *, python_flags: Sequence[str] | None = None) -> tuple[int, str]:
-    """Return the exit status and the sentence of the checker in Python, run as a script if flags are given.
+    """Return the exit status and the sentence of the Python checker, run as a script if flags are given.
 
-    The checker proved in Coq, if it can be built, must accept or refuse the same files.
+    The Coq-verified checker, if it can be built, must also accept or refuse the files.
     """
     words = [*map(str, arguments)]
     said = CHECKER.main(words) if python_flags is None else _run_program(sys.executable, *python_flags, SCRIPT, *words)

@@ -1,4 +1,4 @@
-"""The certificate checker that is proved in Coq, built from the extracted OCaml code."""
+"""The Coq-verified certificate checker, built from its extracted OCaml code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def program() -> str | None:
-    """Return the path of the checker, built once for each process; None without OCaml and zarith."""
+    """Return the path of the built checker, or None without OCaml and zarith. It is built once per process."""
     find = shutil.which("ocamlfind")
     if find is None or subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode:
         return None

@@ -1,6 +1,6 @@
-"""A small checker of pseudo-Boolean proofs: OPB, and the steps rup, pol and red (for new names) of VeriPB format 2.0.
+"""A small checker of pseudo-Boolean proofs: OPB, and the steps rup, pol and red (for new names) of VeriPB 2.0.
 
-A constraint is (factors of literals, least sum), with factors above 0. A literal is a name, or `~` and a name.
+A constraint is (coefficients of literals, least sum); coefficients are positive. A literal is `name` or `~name`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ Constraint = tuple[dict[str, int], int]
 
 
 class WrongProofError(Exception):
-    """A step of a proof that does not follow from the known constraints."""
+    """A step of a proof does not follow from the known constraints."""
 
 
 def prove(formula: str, proof: str) -> None:
-    """Raise WrongProofError unless a proof refutes a formula."""
+    """Raise WrongProofError unless the proof shows that the formula is unsatisfiable."""
     known = _ConstraintSet()
     rows = [line for line in formula.splitlines() if not line.startswith("*")]
     for line in rows:
@@ -24,21 +24,21 @@ def prove(formula: str, proof: str) -> None:
     head, count, *steps = proof.splitlines()
     output, conclusion, end = steps[-3:]
     if head != "pseudo-Boolean proof version 2.0" or count != f"f {len(rows)}":
-        raise WrongProofError("the head of the proof")
+        raise WrongProofError("the head of the proof must state version 2.0 and the number of constraints")
     for step in steps[:-3]:
         word, *words = step.split()
         known.add({"rup": known.rup, "pol": known.pol, "red": known.red}[word](words))
     if (output, end) != ("output NONE", "end pseudo-Boolean proof") or conclusion[:19] != "conclusion UNSAT : ":
-        raise WrongProofError("the foot of the proof")
+        raise WrongProofError("the foot of the proof must conclude UNSAT")
     if int(conclusion[19:]) != len(known.rows):
-        raise WrongProofError("the conclusion is not the last step")
+        raise WrongProofError("the conclusion must refer to the last step")
     terms, least = known.rows[-1]
     if sum(terms.values()) >= least:
-        raise WrongProofError("the last constraint is no contradiction")
+        raise WrongProofError("the last constraint must be a contradiction")
 
 
 def holds(formula: str, true: Mapping[str, bool]) -> bool:
-    """Return True if an assignment satisfies all constraints of a formula."""
+    """Return True if an assignment of names satisfies all constraints of a formula."""
     rows = (_parse_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
     return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
 
@@ -49,7 +49,7 @@ def negate(literal: str) -> str:
 
 
 def _normal_form(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
-    """Return a constraint in normal form: with positive factors, and with each name only once."""
+    """Return the constraint with positive coefficients and each name once."""
     sums: dict[str, int] = defaultdict(int)
     for factor, literal in terms:
         if literal[0] == "~":
@@ -67,12 +67,12 @@ def _normal_form(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
 def _parse_constraint(words: list[str]) -> Constraint:
     *terms, sign, least, end = words
     if (sign, end) != (">=", ";"):
-        raise WrongProofError(f"a constraint: {words}")
+        raise WrongProofError(f"a constraint must end with `>= NUMBER ;`, got {words}")
     return _normal_form(((int(factor), name) for factor, name in zip(terms[::2], terms[1::2], strict=True)), int(least))
 
 
 class _ConstraintSet:
-    """The constraints known so far, and unit propagation over them."""
+    """The known constraints, with unit propagation over them."""
 
     def __init__(self) -> None:
         self.rows: list[Constraint] = []
@@ -80,34 +80,34 @@ class _ConstraintSet:
         self.uses: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: Constraint) -> None:
-        """Add a constraint to the known ones."""
+        """Add a constraint to the set."""
         for literal, factor in row[0].items():
             self.uses[literal].append((len(self.rows), factor))
         self.rows.append(row)
         self.slack.append(sum(row[0].values()) - row[1])
 
     def rup(self, words: list[str]) -> Constraint:
-        """Return the constraint of a step rup, after checking that its negation propagates to a contradiction."""
+        """Return the constraint of a rup step, after checking that its negation propagates to a contradiction."""
         row = _parse_constraint(words)
         if not self.leads_nowhere([_negated_constraint(row)]):
-            raise WrongProofError(f"rup {words}")
+            raise WrongProofError(f"rup: the negation must propagate to a contradiction, got {words}")
         return row
 
     def red(self, words: list[str]) -> Constraint:
-        """Return the constraint of a step red, after checking that setting one name can always satisfy it."""
+        """Return the constraint of a red step, after checking that setting one name can always satisfy it."""
         at = words.index(";")
         row, (name, arrow, value) = _parse_constraint(words[: at + 1]), words[at + 1 :]
         if arrow != "->" or value not in "01":
-            raise WrongProofError(f"red {words}")
+            raise WrongProofError(f"red: must assign 0 or 1 to a name, got {words}")
         true = name if value == "1" else f"~{name}"
         touched = {number for literal in (name, f"~{name}") for number, _ in self.uses[literal]}
         for other in [row, *(self.rows[number] for number in touched)]:
             if not self.leads_nowhere([_negated_constraint(row), _negated_constraint(_assign_true(other, true))]):
-                raise WrongProofError(f"red {words}")
+                raise WrongProofError(f"red: the assignment must satisfy the constraints, got {words}")
         return row
 
     def pol(self, words: list[str]) -> Constraint:
-        """Return the constraint that a step pol computes from sums, multiples, divisions and saturations."""
+        """Return the constraint that a pol step computes by sums, multiples, divisions and saturations."""
         stack: list[Constraint | int] = []
         for word in words:
             if word.isdigit():
@@ -126,7 +126,7 @@ class _ConstraintSet:
                 terms = {name: _scaled_number(word, factor, second) for name, factor in first[0].items()}
                 stack.append((terms, _scaled_number(word, first[1], second)))
             else:
-                raise WrongProofError(f"pol {words}")
+                raise WrongProofError(f"pol: must use the operators +, *, d and s, got {words}")
         (only,) = stack
         return self._row(only)
 
@@ -134,7 +134,7 @@ class _ConstraintSet:
         return self.rows[entry - 1] if isinstance(entry, int) else entry
 
     def leads_nowhere(self, assumed: list[Constraint]) -> bool:
-        """Return True if unit propagation with the assumed constraints reaches a contradiction."""
+        """Return True if unit propagation from the assumed constraints reaches a contradiction."""
         rows = [*self.rows, *assumed]
         slack = [*self.slack, *(sum(terms.values()) - least for terms, least in assumed)]
         extra: Mapping[str, list[tuple[int, int]]] = defaultdict(list)

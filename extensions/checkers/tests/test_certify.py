@@ -65,7 +65,7 @@ def test_checker_accepts_certificates_of_optimal_peaks_and_refuses_higher_claims
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts", "holes", "cost"])
-def test_certificates_of_profiles_claim_exactly_the_best_cost_and_use_of_pools(feature: str) -> None:
+def test_certificates_of_profiles_claim_exactly_the_least_cost_and_pool_use(feature: str) -> None:
     rng = random.Random(feature)
     for seed in seeds(1):
         problem = random_problem(seed, 5, frozenset({"pools", feature} - {""}))
@@ -136,7 +136,7 @@ def test_certify_names_a_buffer_whose_alias_is_pinned_to_another_offset() -> Non
 
 
 @pytest.mark.parametrize("feature", ["pins", "everything"])
-def test_the_buffers_of_an_infeasible_core_do_not_fit_by_themselves(feature: str) -> None:
+def test_buffers_of_an_infeasible_core_do_not_fit_even_alone(feature: str) -> None:
     for seed in range(12):
         best = best_score(tight_problem(seed, feature))
         problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else 20)
@@ -170,7 +170,7 @@ def test_certify_gives_a_reason_for_a_plan_that_claims_no_proof() -> None:
         certify(problem, Plan(status="infeasible"), time_limit_s=0)
 
 
-def test_the_checker_exits_with_0_if_proved_3_if_refused_and_2_for_missing_files(tmp_path: Path) -> None:
+def test_checker_exits_with_0_if_proved_with_3_if_refused_and_with_2_if_a_file_is_missing(tmp_path: Path) -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     certificate = certify(problem, plan := solve(problem))
     assert plan.peak is not None
@@ -190,7 +190,7 @@ def test_certify_names_a_buffer_without_legal_offset_together_with_the_pins_that
     assert best_score(problem_of_buffers(problem, certificate.buffers)) is None
 
 
-def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_is_wrong(
+def test_certify_does_not_call_a_plan_wrong_if_its_search_of_pools_ends_without_a_proof(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(least_cost, "_DEEPEST", -1)

@@ -1,4 +1,4 @@
-"""The input files that checkers accept and refuse, as `docs/certificates.md` defines them."""
+"""Tests of the input files that checkers accept and refuse, as docs/certificates.md defines them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def problem(*rows: dict[str, Any], **fields: Any) -> str:
     return json.dumps({"buffers": [*rows], "pools": [{"size": 7}], **fields})
 
 
-def test_checkers_count_both_pools_of_a_certificate_about_a_table(tmp_path: Path) -> None:
+def test_checkers_use_the_pool_sizes_in_a_certificate_for_a_csv_table(tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     false = "memplan-lemmas/1\nsizes 10 20\ninfeasible\nclaim 10 20\nset time 0\nend @0:1:0:2\n"
     assert status(tmp_path, table, false) == 3
@@ -83,7 +83,7 @@ def test_checkers_count_buffers_with_closed_lifetimes_at_their_last_step(
     assert (code, sentence.endswith("with closed lifetimes")) == (0, True)
 
 
-def test_the_option_half_open_makes_checkers_read_a_closed_table_as_half_open(tmp_path: Path) -> None:
+def test_option_half_open_overrides_the_closed_lifetimes_of_a_csv_table(tmp_path: Path) -> None:
     table, proof = (
         "id,start,end,size\na,0,1,9\nb,1,2,9\n",
         "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n",
@@ -250,7 +250,7 @@ def test_checkers_read_a_json_key_with_escapes_as_the_same_field(tmp_path: Path)
         ("set time 1\n", "set time 1\nset of 2\n"),
     ],
 )
-def test_checkers_refuse_any_other_spelling_of_a_certificate(tmp_path: Path, old: str, new: str) -> None:
+def test_checkers_refuse_certificates_with_changed_syntax(tmp_path: Path, old: str, new: str) -> None:
     assert old in FITS_NOT
     proof, files = FITS_NOT.replace(old, new, 1), (tmp_path / "problem", tmp_path / "proof")
     files[0].write_text(problem(*PAIR))
@@ -270,7 +270,7 @@ def test_checkers_combine_three_large_moduli_without_overflow(tmp_path: Path) ->
     assert Problem.model_validate_json(problem(*rows)) is not None
 
 
-def test_the_checker_runs_with_python_flags_that_keep_its_folder_off_the_path(tmp_path: Path) -> None:
+def test_checker_runs_with_python_flags_that_exclude_its_folder_from_the_path(tmp_path: Path) -> None:
     pools = [{"name": "fast", "size": 4, "cost": 0.1}, {"name": "slow", "cost": 0.75}]
     text = problem(*PAIR, pools=pools, objective="cost")
     read = FORMATS["json"].read_problem(text.encode())

@@ -1,4 +1,4 @@
-"""Agreement of the certificate checkers in Python and in Coq, and the proof of the latter."""
+"""Agreement between the Python and the Coq-verified certificate checker, and the proof of the latter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
 def common_verdict(folder: Path, text: str, lines: list[str]) -> int:
-    """Return the exit status for a certificate that all checkers agree on."""
+    """Return the exit status on which all checkers agree for a certificate."""
     problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
     proof.write_text("\n".join(lines) + "\n")
@@ -70,7 +70,7 @@ def test_coq_accepts_the_proof_and_extracts_the_committed_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if shutil.which("coqc") is None:
-        pytest.skip("there is no Coq: what is proved in checkers/verified is not proved again")
+        pytest.skip("Coq must be installed to check the proofs in checkers/verified")
     for path in [*VERIFIED.glob("*.v"), VERIFIED / "Makefile"]:
         shutil.copy(path, tmp_path)
     said = subprocess.run(["make", "proof"], cwd=tmp_path, capture_output=True, text=True, check=False)

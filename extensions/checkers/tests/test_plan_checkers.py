@@ -1,4 +1,4 @@
-"""Agreement of plan.py with memplan's verifier, on valid plans and on plans with one moved buffer."""
+"""Agreement of the checker plan.py with memplan's verifier, on valid plans and on plans with one moved buffer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_accepted(files: list[str]) -> bool:
         return False
 
 
-def test_the_plan_checker_accepts_exactly_the_plans_that_the_verifier_accepts(tmp_path: Path) -> None:
+def test_plan_checker_accepts_exactly_the_plans_that_the_verifier_accepts(tmp_path: Path) -> None:
     draw, answers = random.Random(1), []
     for problem in problems():
         plan = solve(problem, time_limit_s=0.3)
@@ -93,7 +93,7 @@ def test_the_plan_checker_accepts_exactly_the_plans_that_the_verifier_accepts(tm
         '{"placements":[{"id":0}]}',
     ],
 )
-def test_the_plan_checker_exits_with_status_2_for_a_malformed_plan(tmp_path: Path, plan: str) -> None:
+def test_plan_checker_exits_with_status_2_for_a_malformed_plan(tmp_path: Path, plan: str) -> None:
     files = tmp_path / "problem.csv", tmp_path / "plan.json"
     files[0].write_text("id,lower,upper,size\n0,0,1,8\n")
     files[1].write_text(plan)

@@ -1,4 +1,4 @@
-"""Certificates of the price of sharing bytes that the checker accepts, and changed ones that it refuses."""
+"""Tests of certificates of the price of shared bytes: the checker accepts them and refuses changed ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def remove_scale(text: str) -> str:
     ("change", "status"),
     [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)],
 )
-def test_the_checker_refuses_a_changed_certificate_of_a_price(
+def test_checker_refuses_a_changed_price_certificate(
     change: Callable[[str], str], status: int, text: str, tmp_path: Path
 ) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
@@ -64,7 +64,7 @@ def test_the_checker_refuses_a_changed_certificate_of_a_price(
     assert ("no plan pays less than 8" in said) == (status == 0)
 
 
-def test_the_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: Path) -> None:
+def test_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: Path) -> None:
     cheap = PROBLEM.model_copy(update={"pools": (Pool(name="ub"),)})
     plan = solve(cheap)
     found = certify(cheap, plan)

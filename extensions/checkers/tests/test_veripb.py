@@ -20,9 +20,9 @@ from tests.support.tight_problems import mixed_alignments
 CHECKER: Any = check
 VERIPB: Any = veripb
 OPB: Any = opb
-"""The module without types, as the checkers are plain scripts without annotations."""
+"""The module typed as Any, because the checkers are plain scripts without annotations."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
-"""(number of buffers, seed) of problems with mixed alignments whose proofs need lemmas."""
+"""(number of buffers, seed) of mixed-alignment problems whose proofs need lemmas."""
 HARD = Problem.model_validate(
     {
         "buffers": [
@@ -78,7 +78,7 @@ def test_a_translated_proof_refutes_a_problem_with_holes_conflicts_and_a_base_ad
     prove(*VERIPB.translate(text_of(problem), certify(problem, plan).text))
 
 
-def test_the_formula_of_a_sufficient_capacity_is_satisfied_by_the_plan_and_has_no_proof() -> None:
+def test_plan_satisfies_the_formula_of_a_sufficient_capacity_which_has_no_proof() -> None:
     for n, seed in LEMMAS[:6]:
         problem = mixed_alignments(seed, n)
         plan, (_, proof, _) = solve(problem), proof_of(problem)
@@ -138,7 +138,7 @@ def test_memplan_certify_writes_the_formula_and_the_proof_for_veripb(
     assert not (tmp_path / "none.opb").exists()
 
 
-def test_the_script_veripb_writes_the_same_files_without_importing_memplan(tmp_path: Path) -> None:
+def test_veripb_script_writes_the_same_files_without_importing_memplan(tmp_path: Path) -> None:
     problem, certificate = tmp_path / "problem.json", tmp_path / "plan.proof"
     problem.write_bytes(write_problem(HARD))
     certificate.write_text(certify(HARD, solve(HARD)).text)
@@ -151,7 +151,7 @@ def test_the_script_veripb_writes_the_same_files_without_importing_memplan(tmp_p
     assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode in (2, 3)
 
 
-def test_the_formula_of_a_large_problem_contains_only_the_buffers_of_its_core(tmp_path: Path) -> None:
+def test_formula_of_a_large_problem_contains_only_the_buffers_of_its_core(tmp_path: Path) -> None:
     model = str(public_problems.FOLDER / "executorch" / "mobilenet_v2.csv")
     assert main(["certify", model, "-o", str(tmp_path / "plan.opb")]) == 0
     formula, proof = ((tmp_path / f"plan{suffix}").read_text() for suffix in (".opb", ".pbp"))

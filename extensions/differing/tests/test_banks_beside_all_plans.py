@@ -1,4 +1,4 @@
-"""Plans that differ in the banks that they pay for, compared with an enumeration of all plans."""
+"""Tests of plans that differ in the banks that they pay for, compared with an enumeration of all plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Faults = list[str]
 
 
 def banked_problem(seed: int) -> Problem:
-    """Return a drawn problem of one pool with banks, in which some pairs pay for a common bank."""
+    """Return a random problem of one pool with banks, in which some pairs pay for touching a common bank."""
     rng = random.Random(seed)
     step = rng.choice((2, 2, 2, 4, 1))
     rows = [
@@ -34,7 +34,7 @@ def banked_problem(seed: int) -> Problem:
 
 
 def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
-    """Return the sets of pairs that some plan pays for, with their cost, by trying all offsets."""
+    """Return the sets of pairs that some plan pays for, with their costs, by trying all offsets."""
     rows, pool = list(problem.buffers), problem.pools[0]
     n, width, capacity = len(rows), pool.bank_size or 1, pool.size or 0
     price: dict[tuple[int, int], float] = {}
@@ -64,7 +64,7 @@ def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
 
 
 def faults_of_others(seed: int) -> Faults | None:
-    """Return the errors in the answer with several plans of a drawn problem; None if the options are refused."""
+    """Return the errors in the several plans for a random problem, or None if the options are refused."""
     problem, distance = banked_problem(seed), 1 + seed % 2
     try:
         answer = memplan.plan(problem, options=memplan.PlanOptions(plans=9, distance=distance, time_limit_s=5))

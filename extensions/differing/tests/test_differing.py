@@ -1,4 +1,4 @@
-"""Plans that differ: each is the cheapest that differs from all earlier ones, and lists are complete."""
+"""Tests of plans that differ: each is the cheapest that differs from all earlier ones, and lists are complete."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def draw_problem(seed: int) -> Problem:
 
 
 def priced_sets(problem: Problem) -> dict[Pairs, int]:
-    """The sets of pairs that pay in a plan, with their cost, of plans with exchangeable buffers in order."""
+    """Return the sets of pairs that some plan pays for, with their costs; interchangeable buffers are kept in order."""
     rows, capacity = list(problem.buffers), problem.pools[0].size or 0
     alive = {(i, j) for i, j in combinations(range(4), 2) if rows[i].start == rows[j].start}
     price = {tuple(sorted(pair)): row.cost for row in problem.reuse for pair in row.pairs}
@@ -96,7 +96,7 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
         (
             {"plans": 2},
             {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},
-            "in which each buffer may lie in one pool",
+            "in which each buffer may be in one pool",
         ),
         (
             {"plans": 2},
@@ -106,13 +106,15 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
                 "pools": [{"name": "ub", "size": 8, "bank_size": 2}],
                 "bank": [{"buffers": [0, 1], "weight": 1}],
             },
-            "no two that must share no bytes, or pay for these, pay for a bank",
+            "no pair that conflicts or pays for shared bytes also pays for a bank",
         ),
         ({"plans": 2, "heaps": 6}, {}, "must be 1 with heaps"),
         ({"plans": 2, "distance": 0}, {}, "distance: must be at least 1"),
     ],
 )
-def test_several_plans_are_refused_where_all_would_be_equal(options: Any, changed: Any, sentence: str) -> None:
+def test_plan_refuses_several_plans_for_problems_without_priced_pairs(
+    options: Any, changed: Any, sentence: str
+) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(Problem.model_validate(PRICED | changed), options=PlanOptions(**options))
 
@@ -133,7 +135,7 @@ def test_false_claims_about_other_plans_are_reported() -> None:
         assert words in " ".join(each.message for each in verify(problem, claimed))
 
 
-def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
+def test_plans_for_objective_peak_then_cost_all_have_the_least_peak() -> None:
     rows = [{"id": k, "size": 1 + k % 2 * 2, "start": k, "end": k + 1} for k in range(4)]
     problem = Problem.model_validate(PRICED | {"buffers": rows, "objective": ["peak", "cost"]})
     answer = memplan.plan(problem, options=PlanOptions(plans=3))
@@ -143,7 +145,7 @@ def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
 
 
 def two_bank_problem(*, size: int | None, weights: list[float], reuse: int = 0) -> Problem:
-    """Return two buffers that are never alive together, which pay for a common bank, or for common bytes."""
+    """Return a problem of two buffers, never alive together, that pay for a common bank or for common bytes."""
     rows = [{"id": k, "size": 2 + 2 * k, "start": k, "end": k + 1} for k in range(2)]
     return Problem.model_validate(
         {
@@ -157,15 +159,15 @@ def two_bank_problem(*, size: int | None, weights: list[float], reuse: int = 0) 
 
 
 @pytest.mark.parametrize("size", [None, 2**62, 16])
-def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(size: int | None) -> None:
+def test_list_of_plans_that_share_a_bank_is_complete_for_pools_of_any_size(size: int | None) -> None:
     answer = memplan.plan(two_bank_problem(size=size, weights=[1]), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 1]
     assert answer.others.complete
 
 
-def test_pairs_of_weight_zero_do_not_count_as_paying() -> None:
-    # In banks of 8, the two share one wherever they pay for common bytes, and may share one where they do not.
+def test_bank_pairs_of_weight_zero_do_not_count_as_paid() -> None:
+    # In banks of 8, the two buffers share a bank if they share bytes, and may share one otherwise.
     answer = memplan.plan(two_bank_problem(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 3]

@@ -1,4 +1,4 @@
-"""The rows of the ledger that the tests ask: results of searches that no change may lose."""
+"""Tests of the ledger's rows: results of searches that no change of the code may lose."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ GATE = [row for row in ROWS.values() if row.gate]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", GATE, ids=lambda row: row.name)
-def test_an_answer_is_as_good_as_on_record_with_little_more_work(row: Row) -> None:
+def test_a_ledger_answer_is_as_good_as_recorded_with_little_more_work(row: Row) -> None:
     if not is_here(row.command):
-        pytest.skip("its problem is in a folder that this machine has not")
+        pytest.skip("this machine must have the folder of the problem")
     word, _, answer = compare(row, (MORE,))
     assert word != "worse", f"{answer}, on record {row.answer}"
 
 
 @pytest.mark.parametrize("name", [solver.name for solver in SOLVERS])
-def test_each_search_finds_or_proves_an_answer_of_the_gate(name: str) -> None:
+def test_each_solver_finds_or_proves_an_answer_of_a_gate_row(name: str) -> None:
     assert any(name in (*" and ".join(row.answer.by).split(" and "), *row.falls) for row in GATE)
 
 
@@ -53,7 +53,7 @@ def test_no_best_value_of_the_library_is_worse_than_that_of_the_ledger(kind: str
         )
 
 
-def test_the_document_states_the_figures_of_the_ledger() -> None:
+def test_document_contains_the_current_figures_of_the_ledger() -> None:
     path, expected = document(ROWS)
     assert path.read_text() == expected, f"{path}: what writes rows writes its tables anew"
 

@@ -1,4 +1,4 @@
-"""The library: verdicts on submissions, findings of the check, and outcomes of planner runs."""
+"""Tests of the library: verdicts on submissions, findings of the check, and outcomes of planner runs."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ def single_entry(library: ProblemLibrary, name: str) -> Entry:
         ("three", [], BEST, "better, added", "it has 8, none was known"),
         ("three", [b"id,offset\na,0\nb,4\nc,8\n"], BEST, "better, added", "it has 8, 12 was known"),
         ("three", [BEST], BEST, "not better", "it has 8, 8 is known"),
-        ("three", [], b"id,offset\na,0\nb,3\nc,0\n", "refused", "buffers 'a' and 'b' share bytes"),
-        ("three", [], b"id,offset\na,0\nb,4\n", "refused", "buffer 'c' has no place"),
-        ("three", [], b"# a plan\n", "wrong format", "a table of other columns"),
+        ("three", [], b"id,offset\na,0\nb,3\nc,0\n", "refused", "buffers 'a' and 'b' must not share bytes"),
+        ("three", [], b"id,offset\na,0\nb,4\n", "refused", "buffer 'c' must have a placement"),
+        ("three", [], b"# a plan\n", "wrong format", "a table must have the columns id and offset"),
         ("three", [], b"\xff", "wrong format", "utf-8"),
         ("three", [BEST, PROOF], PROOF, "not better", "no plan has less than 8: that is known"),
         ("three", [], PROOF, "better, added", "no plan has less than 8"),
-        ("three", [], PROOF.replace(b"8", b"9").replace(b"7", b"8"), "refused", "does not refute"),
+        ("three", [], PROOF.replace(b"8", b"9").replace(b"7", b"8"), "refused", "must refute"),
         ("seven", [], NOTHING_FITS, "better, added", "nothing fits"),
-        ("seven", [], PROOF.replace(b"sizes -", b"sizes 7"), "refused", "does not say that nothing fits"),
+        ("seven", [], PROOF.replace(b"sizes -", b"sizes 7"), "refused", "must state that nothing fits"),
         ("seven", [NOTHING_FITS], NOTHING_FITS, "not better", "that is known"),
         ("graph", [], b"[1, 0, 2]", "better, added", "it has 14, none was known"),
-        ("graph", [], b"[2, 0, 1]", "refused", "operation 2 runs before operation 0"),
-        ("graph", [], PROOF, "refused", "another format"),
+        ("graph", [], b"[2, 0, 1]", "refused", "operation 2 must run after operation 0"),
+        ("graph", [], PROOF, "refused", "must have the format"),
     ],
 )
 def test_a_submission_gets_one_of_four_verdicts(
@@ -117,7 +117,7 @@ def test_check_reports_each_fault_in_a_table(library: ProblemLibrary, change: di
     assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
 
 
-def test_the_fingerprint_of_a_problem_depends_on_all_but_names_and_order() -> None:
+def test_fingerprints_depend_on_everything_except_names_and_order() -> None:
     other = b"id,lower,upper,size\nx,2,4,4\ny,0,2,4\nz,1,3,4\n"
     assert entry_of("peak", other).fingerprint == entry_of("peak", TABLE).fingerprint
     assert entry_of("peak", other.replace(b"z,1,3,4", b"z,1,3,5")).fingerprint != entry_of("peak", TABLE).fingerprint
@@ -140,7 +140,7 @@ def test_the_fingerprint_of_a_problem_depends_on_all_but_names_and_order() -> No
         ("true", "three", "none", None),
     ],
 )
-def test_the_outcome_of_a_run_follows_from_its_plan(
+def test_outcome_of_a_run_follows_from_its_plan_and_exit_status(
     library: ProblemLibrary, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
 ) -> None:
     for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
@@ -184,7 +184,7 @@ def test_a_run_keeps_a_plan_better_than_the_best_known(library: ProblemLibrary, 
     assert submit(library, single_entry(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
 
 
-def test_a_planner_gets_the_features_that_it_requires_and_no_problem_without_them(library: ProblemLibrary) -> None:
+def test_planner_with_a_capacity_placeholder_skips_problems_without_a_capacity(library: ProblemLibrary) -> None:
     words = Planner("", "{kind} {limit} {capacity}").line(single_entry(library, "seven"), Path(), Path(), 1.0)
     assert words == ["fit", "7", "7"]
     asks, asks_not = Planner("", "x {capacity}"), Planner("", "x {limit}")
@@ -194,7 +194,7 @@ def test_a_planner_gets_the_features_that_it_requires_and_no_problem_without_the
     assert asks.suits(single_entry(library, "three"))
 
 
-def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> None:
+def test_select_finds_problems_by_group_kind_and_name(library: ProblemLibrary) -> None:
     (library.folder / "benchmark.txt").write_text("three\ngraph\n")
     for words, names in (
         (["benchmark"], ["graph", "three"]),
@@ -206,7 +206,7 @@ def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> 
         library.select(["benchmark/fit"])
 
 
-def test_the_value_of_a_problem_with_prices_is_the_cost_of_its_plan(tmp_path: Path) -> None:
+def test_value_of_a_problem_with_prices_is_the_cost_of_its_best_plan(tmp_path: Path) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
     problem = {
         "buffers": rows,
@@ -274,14 +274,14 @@ def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Pat
 )
 def test_an_archive_with_a_file_outside_its_folders_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / ARCHIVE).write_bytes(pack_archive({name: b""}))
-    with pytest.raises(FormatError, match="must have files in plans, problems, proofs alone"):
+    with pytest.raises(FormatError, match="must contain only files in plans, problems, proofs"):
         unpack(tmp_path)
     (tmp_path / ARCHIVE).write_bytes(b"PK")
     with pytest.raises(FormatError, match="must be a ZIP file"):
         unpack(tmp_path)
 
 
-def test_the_archives_of_the_checkout_are_the_files_of_its_tables_and_the_same_bytes_again(tmp_path: Path) -> None:
+def test_archives_of_the_checkout_contain_the_files_of_their_tables_and_repack_unchanged(tmp_path: Path) -> None:
     for kind in LIBRARY.kinds():
         archive = LIBRARY.folder / kind / ARCHIVE
         with ZipFile(archive) as members:
@@ -302,7 +302,7 @@ def test_the_committed_library_matches_its_version() -> None:
     assert f'version: "{LIBRARY.version()}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_every_plan_has_a_finder_a_day_and_a_command_that_memplan_takes() -> None:
+def test_every_best_plan_has_a_finder_a_day_and_a_valid_memplan_command() -> None:
     lines = set()
     for entry in LIBRARY.entries():
         if entry.best is not None or entry.is_infeasible:

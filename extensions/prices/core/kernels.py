@@ -1,4 +1,4 @@
-"""Tables for the kernels that search pieces for the least price and for cheaper plans; the C++ files are here, too."""
+"""The tables of the kernels that search pieces for the least price and for cheaper plans; see the C++ files here."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Rows
 
 NEVER = -1
-"""The price of pairs that must not meet."""
+"""The price of pairs that must not meet, as a marker."""
 
 
 class PieceTable(NamedTuple):
-    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets in units.
+    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two per pair; offsets are in units.
 
-    Buffer v starts at lowest[v] + k * step[v], at most at highest[v], where it ends at the end of the pool. The entries
+    Buffer v starts at lowest[v] + k * step[v], at most at highest[v], with which it ends at the pool's end. The entries
     first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers or, if `grid` is
-    above 1, if both touch a common cell of the grid. Cells begin at offsets o where (o + shift) % grid == 0.
+    above 1, if both touch the same cell of the grid. Cells begin at offsets o with (o + shift) % grid == 0.
     """
 
     size: I64  # (n,)
@@ -37,9 +37,10 @@ MOST_BUFFERS = 64
 
 
 class LeastPrice(NamedTuple):
-    """A search for a plan cheaper than `upper`, for a piece of few buffers.
+    """The task of finding a plan cheaper than `upper` for a piece with few buffers.
 
-    The kernel fills `at` with the best plan, and `counts` with (nodes, lower bound of all prices, price or `upper`).
+    The kernel fills `at` with the starts of the best plan, and `counts` with (nodes, lower bound on the price, price or
+    `upper`).
     """
 
     upper: int
@@ -50,18 +51,19 @@ class LeastPrice(NamedTuple):
 
 
 least_price = LIBRARY.kernel("least_price", tables=2)
-"""`least_price(piece, run)`: return 1, or 0 if stopped by the node limit or flag[0]."""
+"""`least_price(piece, run)`: search exactly; return 1 if complete, or 0 if stopped by the node limit or flag[0]."""
 
 
 STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """A search over the orders of `k` priced pairs for a plan cheaper than `upper`, which ends at a price of `least`.
+    """The task of finding a plan cheaper than `upper` by branching on the orders of `k` priced pairs.
 
-    The pairs that meet must differ in at least distance[q] from the pairs where known[q] is 1. Buffer v is not below
-    buffer twin[v], unless that is -1. A plan costs at least (base + the sum of charge over the pairs that meet) /
-    scale. The kernel fills `at` with the best plan, and `counts` with (nodes, price or `upper`).
+    The search ends at a price of `least`. The set of pairs that meet must differ in at least distance[q] pairs from the
+    set known[q]. Buffer v must not be below buffer twin[v], unless that is -1. A plan costs at least (base + sum of
+    charge over the pairs that meet) / scale. The kernel fills `at` with the best plan, and `counts` with (nodes, price
+    or `upper`).
     """
 
     known: Rows  # (m, k)
@@ -84,10 +86,10 @@ least_orders = LIBRARY.kernel("least_orders", tables=2)
 
 
 class Walk(NamedTuple):
-    """A random walk at one heat, in units of price, from the plan `at`, until the best plan costs at most `goal`.
+    """An annealing walk at one temperature `heat`, in units of price, from plan `at` until the best costs `goal`.
 
-    The kernel changes `at` and `best`, the best plan so far. `numbers` are the state of a random sequence (not 0), and
-    the prices of the two plans.
+    The kernel updates `at` and `best`, the best plan so far. `numbers` are the random state (not 0), and the prices of
+    the two plans.
     """
 
     at: I64  # (n,)
@@ -100,14 +102,14 @@ class Walk(NamedTuple):
 
 
 walk = LIBRARY.kernel("walk", tables=2)
-"""`walk(piece, walk)`: return the price of the best plan; the sum of all prices must be below 2^33."""
+"""`walk(piece, walk)`: return the price of the best plan. The sum of all prices must be below 2^33."""
 
 
 class Cliques(NamedTuple):
-    """A search for cliques of buffers; `saved` has the units that each of `k` pairs already saves.
+    """The search for cliques of buffers that violate the current solution; `saved` has the units that each pair saves.
 
-    pair[u, v] is 0 if the two may meet at no price, -1 if they must not meet, and else the number of their pair plus 1.
-    The kernel fills `found` with cliques of more than `least` excess units, each preceded by the number of its members.
+    pair[u, v] is 0 if the two buffers may meet without a price, -1 if they must not meet, and else the number of their
+    pair plus 1. The kernel fills `found` with cliques of more than `least` excess units, each preceded by its size.
     """
 
     size: I64  # (n,)
@@ -122,10 +124,11 @@ class Cliques(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """A linear program of `m` rows and `c` columns: maximise the gain, with the cost of each row within its price.
+    """A linear program with `m` rows and `c` columns: maximize the gain, with the cost of each row within its price.
 
-    A row may cost more if the gain pays for it. Entries first[j]:first[j + 1] of column j are rows and values. The
-    kernel fills `level` with the solution of the columns, and `dual` with that of the rows; `basis` is scratch.
+    A row may exceed its price if the gain pays for it. The entries first[j]:first[j + 1] of column j are rows and
+    values. The kernel fills `level` with the column values and `dual` with the row values of the solution; `basis` is
+    scratch space.
     """
 
     price: F64  # (m,)
@@ -141,6 +144,6 @@ class Packing(NamedTuple):
 
 
 find_cliques = LIBRARY.kernel("find_cliques", tables=1)
-"""`find_cliques(cliques)`: return the number of cliques found."""
+"""`find_cliques(cliques)`: fill `found`, and return the number of cliques."""
 pack_prices = LIBRARY.kernel("pack_prices", tables=1)
-"""`pack_prices(packing)`: return the number of pivots."""
+"""`pack_prices(packing)`: solve the linear program, and return the number of pivots."""

@@ -1,4 +1,4 @@
-"""The search for the least price of shared bytes."""
+"""Tests of the search for the least price of shared bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support import public_problems
 
 
 def search_counted(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
-    """Return the state of a finished search with counted work; None for a problem that it does not support."""
+    """Return the state of a finished search with counted work, or None for an unsupported problem."""
     instance = compile_problem(problem)
     if not len(instance.priced_pairs) or not suits(instance):
         return None

@@ -99,7 +99,7 @@ def test_checker_accepts_the_least_cost_and_refuses_a_higher_one() -> None:
             assert CHECKER.check(text, budget, least) >= 0
             none += least is None
             if least is not None:
-                with pytest.raises(CHECKER.Refused, match=f"costs {least} for what runs again"):
+                with pytest.raises(CHECKER.Refused, match=f"costs {least} for operations that run again"):
                     CHECKER.check(text, budget, least + 1)
                 again += least > 0
     assert again > 0

@@ -98,7 +98,7 @@ def test_the_client_yields_the_results_of_a_batch_one_by_one(client: Client) -> 
     statuses = [None if found[k].plan is None else found[k].plan.status for k in range(3)]
     assert statuses == ["optimal", "infeasible", None]
     assert found[2].error is not None
-    assert found[2].error.sentences == ("solver: exact cannot do pools",)
+    assert found[2].error.sentences == ("solver: exact does not support pools",)
 
 
 def test_a_refused_call_raises_an_error_with_the_servers_sentences(client: Client) -> None:

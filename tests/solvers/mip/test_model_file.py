@@ -116,7 +116,9 @@ def test_a_model_that_is_not_complete_in_time_reports_its_progress(suffix: str) 
     assert count > 5
     for last in range(count):
         asks.clear()
-        rule = "must be enough for the whole program: [0-9]+ rows and [0-9]+ columns of up to [0-9]+ rows were made"
+        rule = (
+            "must suffice to write the whole program: [0-9]+ rows and [0-9]+ columns of up to [0-9]+ rows were written"
+        )
         with pytest.raises(TimeOverError, match=f"^time_limit_s: {rule}$"):
             write_model(problem, suffix, partial(is_over_behind, last))
     asks.clear()

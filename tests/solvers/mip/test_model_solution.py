@@ -69,11 +69,11 @@ def test_solution_files_give_offsets_and_pools_and_may_omit_zeros(form: str) -> 
             b"Infeasible - objective value 0.0\n",
             "^must have the values of columns such as o_a, .* got none; give",
         ),
-        (solution_bytes(HIGHS, {"o_a": "0.5"}), "^o_a: must be a whole number of at least 0, got 0.5$"),
-        (solution_bytes(HIGHS, {"o_a": "-1"}), "^o_a: must be a whole number of at least 0, got -1"),
-        (solution_bytes(HIGHS, {"o_a": "nan"}), "^o_a: must be a whole number of at least 0, got NaN"),
-        (solution_bytes(HIGHS, {"o_a": "inf"}), "^o_a: must be a whole number of at least 0, got Infinity"),
-        (solution_bytes(HIGHS, {"o_a": "one"}), '^o_a: must have a number behind it, got "one"$'),
+        (solution_bytes(HIGHS, {"o_a": "0.5"}), "^o_a: must be an integer of at least 0, got 0.5$"),
+        (solution_bytes(HIGHS, {"o_a": "-1"}), "^o_a: must be an integer of at least 0, got -1"),
+        (solution_bytes(HIGHS, {"o_a": "nan"}), "^o_a: must be an integer of at least 0, got NaN"),
+        (solution_bytes(HIGHS, {"o_a": "inf"}), "^o_a: must be an integer of at least 0, got Infinity"),
+        (solution_bytes(HIGHS, {"o_a": "one"}), '^o_a: must be followed by a number, got "one"$'),
     ],
 )
 def test_files_without_a_valid_solution_are_refused(text: bytes, said: str) -> None:

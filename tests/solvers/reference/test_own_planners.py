@@ -101,7 +101,7 @@ def test_a_callers_planner_that_breaks_rules_or_does_not_end_gives_no_plan() -> 
     ("name", "sentence"),
     [
         ("mine:broken", "solver: mine:broken: ZeroDivisionError: "),
-        ("mine:gone", "solver: mine:gone: its process ended without an answer"),
+        ("mine:gone", "solver: mine:gone: the planner's process must return a plan, but ended without one"),
         ("no_such_module:plan", "got none named no_such_module"),
     ],
 )

@@ -43,7 +43,7 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, control: Control
 def test_a_reference_planner_refuses_explains_or_gives_a_valid_plan(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
     if cannot := checked.needed_features(problem, compile_problem(problem)) - reference_planners()[planner].can:
-        with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
+        with pytest.raises(OptionError, match=f"solver: {planner} does not support {', '.join(sorted(cannot))}"):
             solve(problem, solver=planner)
         return
     plan = solve(problem, solver=planner)
@@ -65,13 +65,13 @@ def test_a_reference_planner_refuses_explains_or_gives_a_valid_plan(name: str, p
 def test_unsupported_rules_of_a_reference_planner_are_named() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["holes"], solver=GREEDY)
-    assert str(caught.value) == f"solver: {GREEDY} cannot do holes"
+    assert str(caught.value) == f"solver: {GREEDY} does not support holes"
 
 
 def test_an_unknown_reference_planner_is_refused_with_the_known_names() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="reference:best")
-    assert str(caught.value).startswith("solver: reference: must come with one of tflite-micro-greedy, ")
+    assert str(caught.value).startswith("solver: reference: must be followed by one of tflite-micro-greedy, ")
     assert str(caught.value).endswith(', got "reference:best"')
 
 
