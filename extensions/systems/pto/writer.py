@@ -73,11 +73,11 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
                 said = f"{_AUTO.sub('auto = false', _BASE.sub('', said))}, base = {offset[label]}"
             parts.append(match[0].replace(match["said"], said))
     written = "".join([*parts, given[at:]]).encode(errors="surrogateescape")
-    _refuse_another_plan(written, layout, offset)
+    _refuse_another_plan(written, offset)
     return {"": written}
 
 
-def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
+def _refuse_another_plan(written: bytes, offset: Mapping[str, int]) -> None:
     """Read the written kernels and verify their plan; raises InvalidPlanError if it differs."""
     again = read(written, ModelOptions())
     plan = again.own_plan

@@ -24,10 +24,6 @@ class _SharedObject:
     def take(self, tensor: Tensor, offset: int, size: int) -> None:
         self.held.append((tensor, offset, offset + size))
 
-    def is_free_for(self, tensor: Tensor) -> bool:
-        """Return True if no tensor in the object is alive together with `tensor`."""
-        return not any(other.meets(tensor) for other, _, _ in self.held)
-
     def last_conflicting_end(self, tensor: Tensor) -> int:
         """Return the largest end offset of the tensors here that are alive with `tensor`; 0 if there are none."""
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
@@ -65,7 +61,7 @@ def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[
 def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
     """Place a tensor into the first conflict-free object, else above the conflicts in one, else into a new object."""
     for shared in objects:
-        if shared.is_free_for(tensor):
+        if not any(other.meets(tensor) for other, _, _ in shared.held):
             shared.take(tensor, 0, size)
             return
     for shared in objects:
