@@ -106,7 +106,7 @@ def _certify() -> "Question[Any]":
     return QUESTION
 
 
-_OWN: Mapping[str, Row] = {
+OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
         _plan,
         former={
@@ -165,7 +165,7 @@ _OWN: Mapping[str, Row] = {
 @cache
 def question_rows() -> Mapping[str, Row]:
     """Return the rows of all questions by name: those about buffers and pools, then those of extensions."""
-    return {**_OWN, **extensions("questions")}
+    return {**OWN_ROWS, **extensions("questions")}
 
 
 def search(name: str) -> Any:

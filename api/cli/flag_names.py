@@ -20,18 +20,13 @@ SPELLED = {
 """The flags whose spelling does not follow from the names of their fields."""
 
 
-def dash_name(name: str) -> str:
-    """Return a name with dashes in place of underscores, as in flags and HTTP calls."""
-    return name.replace("_", "-")
-
-
 def flags_of(name: str) -> tuple[str, ...]:
     """Return the flags of an option's field: a suffix `_s` becomes `-limit`, and underscores become dashes."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
         name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{dash_name(name)}",)
+    return (f"--{name.replace('_', '-')}",)
 
 
 def flag_text(option: Option) -> str:

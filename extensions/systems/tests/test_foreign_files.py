@@ -101,7 +101,7 @@ def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
     with suppress(FormatError):  # raised if the file contains no plan
         plan = found.plan(FILES[name], name, problem)
-        problem = found.settle_inputs({"problem": problem})["problem"]
+        problem = found.problem_of_plan or problem
         is_valid = verify(problem, plan) == ()
     assert (len(problem.buffers), own_peak, is_valid) == READ[name]
 
