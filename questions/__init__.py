@@ -42,34 +42,6 @@ class Command(NamedTuple):
     panel: str = ""
 
 
-class _ImportedFunction:
-    """A table row for one function, which is imported on first use; `where` is `module:function`."""
-
-    __slots__ = ("where",)
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def load(self) -> Any:
-        """Import the function and return it."""
-        return import_object(self.where)
-
-
-class Cluster(_ImportedFunction):
-    """A cluster: a function that runs the command lines for several files on other machines.
-
-    Its name in the table `clusters` is a URL scheme, such as `dask` in `--on dask://HOST:PORT`.
-    """
-
-
-class Search(_ImportedFunction):
-    """A search that an extension adds; the base calls its function by its name in the table `searches`."""
-
-
-class View(_ImportedFunction):
-    """A view: a function of an extension that shows answers as a page."""
-
-
 def _plan() -> "Question[Any]":
     from memplan.questions.plan.plan import QUESTION
 
@@ -170,7 +142,7 @@ def question_rows() -> Mapping[str, Row]:
 
 def search(name: str) -> Any:
     """Return the function of a search that an extension adds, by the name of the search."""
-    return extensions("searches")[name].load()
+    return import_object(extensions("searches")[name])
 
 
 @cache
