@@ -1,6 +1,7 @@
 """memplan's own extensions, and the rows that each adds to the tables of the base.
 
 `memplan` registers `TABLES` when it is imported. A table's function imports its rows when the table is first read.
+A row of `clusters`, `searches` or `views` is a function, as `module:function`, which is imported when it is called.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,47 +53,41 @@ def _question_command(name: str) -> "click.Command":
 
 
 def _clusters() -> Mapping[str, Any]:
-    from memplan.extensions.bench import CLUSTER
-
-    return {"dask": CLUSTER, "ray": CLUSTER}
+    return dict.fromkeys(("dask", "ray"), "memplan.extensions.bench.several_files:run_away")
 
 
 def _searches() -> Mapping[str, Any]:
-    from memplan.extensions import cascade, differing, networks, objects, prices, recompute
-
     return {
-        "recompute": recompute.SEARCH,
-        "objects": objects.OBJECTS,
-        "heaps": objects.HEAPS,
-        "differing": differing.SEARCH,
-        "price-lines": prices.PRICE_LINES,
-        "narrow-prices": prices.NARROW_PRICES,
-        "read-operations": networks.READ_OPERATIONS,
-        "reorder": networks.REORDER,
-        "check-reorder": networks.CHECK_REORDER,
-        "problem-of-graph": networks.PROBLEM_OF_GRAPH,
-        "repairs-of-graph": cascade.REPAIRS_OF_GRAPH,
-        "cascade-hint": cascade.HINT,
-        "in-place-hint": networks.IN_PLACE_HINT,
+        "recompute": "memplan.extensions.recompute.frontier:recompute",
+        "objects": "memplan.extensions.objects.search:search_kinds",
+        "heaps": "memplan.extensions.objects.heaps:plan_in_heaps",
+        "differing": "memplan.extensions.differing.plans:find_plans",
+        "price-lines": "memplan.extensions.prices.proofs:price_lines",
+        "narrow-prices": "memplan.extensions.prices.proofs:is_narrow",
+        "read-operations": "memplan.extensions.networks.models.imported_program:read_operations",
+        "reorder": "memplan.extensions.networks.commands.reordering:reorder_file",
+        "check-reorder": "memplan.extensions.networks.commands.reordering:check",
+        "problem-of-graph": "memplan.extensions.networks.inputs:problem_of_graph",
+        "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
+        "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
+        "in-place-hint": "memplan.extensions.networks.models.over_inputs:hint_of_in_place",
     }
 
 
 def _views() -> Mapping[str, Any]:
-    from memplan.extensions import page
-
     return {
-        "plan": page.PLAN,
-        "cell": page.CELL,
-        "comparison": page.COMPARISON,
-        "cascade": page.CASCADE,
-        "cascade-picture": page.CASCADE_PICTURE,
-        "explain": page.EXPLAIN,
-        "order": page.ORDER,
-        "recompute": page.RECOMPUTE,
-        "schedule": page.SCHEDULE,
-        "shapes": page.SHAPES,
-        "chart": page.CHART,
-        "service": page.SERVICE,
+        "plan": "memplan.extensions.page.file_page:plan_page",
+        "cell": "memplan.extensions.page.file_page:cell",
+        "comparison": "memplan.extensions.page.comparison:comparison_page",
+        "cascade": "memplan.extensions.page.studies:cascade_page",
+        "cascade-picture": "memplan.extensions.page.cascade_picture:picture",
+        "explain": "memplan.extensions.page.studies:explain_page",
+        "order": "memplan.extensions.page.studies:order_page",
+        "recompute": "memplan.extensions.page.studies:recompute_page",
+        "schedule": "memplan.extensions.page.studies:schedule_page",
+        "shapes": "memplan.extensions.page.studies:shapes_page",
+        "chart": "memplan.extensions.page.studies:chart_page",
+        "service": "memplan.extensions.page.service:add_pages",
     }
 
 

@@ -42,34 +42,6 @@ class Command(NamedTuple):
     panel: str = ""
 
 
-class _ImportedFunction:
-    """A table row with one function, imported on first use from `where`, which is `module:function`."""
-
-    __slots__ = ("where",)
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def load(self) -> Any:
-        """Import the function and return it."""
-        return import_object(self.where)
-
-
-class Cluster(_ImportedFunction):
-    """A cluster: a function that runs the command lines for several files on other machines.
-
-    Its name in the table `clusters` is a URL scheme, such as `dask` in `--on dask://HOST:PORT`.
-    """
-
-
-class Search(_ImportedFunction):
-    """A search that an extension adds; the base calls it by its name in the table `searches`."""
-
-
-class View(_ImportedFunction):
-    """A view: an extension's function that renders an answer as a page."""
-
-
 def _plan() -> "Question[Any]":
     from memplan.questions.plan.plan import QUESTION
 
@@ -106,7 +78,7 @@ def _certify() -> "Question[Any]":
     return QUESTION
 
 
-_OWN: Mapping[str, Row] = {
+OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
         _plan,
         former={
@@ -164,13 +136,13 @@ _OWN: Mapping[str, Row] = {
 
 @cache
 def question_rows() -> Mapping[str, Row]:
-    """Return the table rows of all questions by name: questions about buffers and pools, then those of extensions."""
-    return {**_OWN, **extensions("questions")}
+    """Return the rows of all questions by name: those about buffers and pools, then those of extensions."""
+    return {**OWN_ROWS, **extensions("questions")}
 
 
 def search(name: str) -> Any:
-    """Return the search function that an extension registered under the given name."""
-    return extensions("searches")[name].load()
+    """Return the function of a search that an extension adds, by the name of the search."""
+    return import_object(extensions("searches")[name])
 
 
 @cache

@@ -27,7 +27,7 @@ from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 from memplan.questions.question import Control, Deadline, QuestionOptions, ignore_report
 from memplan.questions.question.selection import Selection
-from memplan.questions.reading import Reader, ReadOptions, add_reading_facts
+from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, load
 from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
@@ -141,10 +141,10 @@ def begin(line: CommandLine) -> Call:
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
     # Importers are loaded before the clock starts, because their load time does not depend on the user's files.
     for path in filter(None, paths.values()):
-        reader.load(path)
-    # Reading the files counts toward a time limit, but not toward a limit on counted work.
+        load(path)
+    # Reading the files is part of the time limit, unless the search counts its work.
     call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
-    if "time_limit_s" in options.model_fields_set and not options.counts_work:
+    if arguments.get("time_limit_s") is not None and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
         if is_beside:
             call.due = call.due.bring_forward(_FOR_FILES * options.time_limit_s)
@@ -238,15 +238,16 @@ def show(
 
 
 def write_beside(call: Call, writers: Writers) -> None:
-    """Write the extra files of an answer within the remaining time; raises OptionError if it takes longer."""
+    """Write the extra files of an answer in the remaining time; raises OptionError if that is too short."""
+    paths = [path for path in call.outputs if suffix_of(path) in writers]
 
     def work() -> None:
-        for path in call.outputs:
-            writer = writers.get(suffix_of(path))
-            if writer is not None and (data := writer(path)) is not None:
+        for path in paths:
+            if (data := writers[suffix_of(path)](path)) is not None:
                 write(path, data)
 
-    call.writing(work)
+    if paths:
+        call.writing(work)
 
 
 def end(call: Call, answer: Any) -> int:

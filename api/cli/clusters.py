@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, import_object
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
@@ -15,5 +15,5 @@ def runner_on(address: str) -> Callable[..., Iterator[Any]]:
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)
         raise OptionError(f"on: must be {forms}, got {excerpt(address)}")
-    runner: Callable[..., Iterator[Any]] = row.load()
+    runner: Callable[..., Iterator[Any]] = import_object(row)
     return runner

@@ -10,7 +10,7 @@ import click
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
-from memplan.questions import QUESTIONS, Command, Row, question_rows
+from memplan.questions import OWN_ROWS, QUESTIONS, Command, Row, question_rows
 
 
 def _import_command(name: str) -> click.Command:
@@ -108,10 +108,11 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
     If the first argument names no command, the result is the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
-    if name not in names():
+    is_own = name in COMMANDS or name in OWN_ROWS  # found without the tables of extensions
+    if not is_own and name not in names():
         return RunnableCommand(app(names(), listing_entry), "memplan", arguments)
     command = make_command(name)
-    if (row := question_rows().get(name)) is not None and row.deprecated:
+    if (row := (OWN_ROWS if is_own else question_rows()).get(name)) is not None and row.deprecated:
         click.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
     return RunnableCommand(command, f"memplan {name}", arguments[1:])
 

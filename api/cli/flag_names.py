@@ -20,18 +20,13 @@ SPELLED = {
 """The flags of the fields whose spelling no general rule gives."""
 
 
-def dash_name(name: str) -> str:
-    """Return a name with dashes in place of underscores, as flags and HTTP query parameters spell it."""
-    return name.replace("_", "-")
-
-
 def flags_of(name: str) -> tuple[str, ...]:
     """Return the flags for an option field. Underscores become dashes, and the suffix `_s` becomes `-limit`."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
         name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{dash_name(name)}",)
+    return (f"--{name.replace('_', '-')}",)
 
 
 def flag_text(option: Option) -> str:

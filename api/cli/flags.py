@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from memplan.api.cli.flag_names import SPELLED, dash_name, flags_of
+from memplan.api.cli.flag_names import SPELLED, flags_of
 from memplan.planner.errors import excerpt
 from memplan.planner.foreign.model_options import ModelOptions, size_text
 from memplan.planner.formats import FORMATS
@@ -69,7 +69,7 @@ class Flag(click.Option):
         """Make a flag for a parameter, spelled `--name` by default; `described` is passed to click.Option."""
         described.setdefault("default", False if described.get("is_flag") else None)
         shown = {"show_default": True, "show_envvar": True}
-        super().__init__((name, *(spelled or (f"--{dash_name(name)}",))), **shown | described)
+        super().__init__((name, *(spelled or (f"--{name.replace('_', '-')}",))), **shown | described)
 
 
 class Argument(click.Argument):
@@ -145,8 +145,8 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # defaults are valid, so validation is skipped
-        return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
+    if listed == defaults:  # defaults need no validation
+        return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     return validate_options(model, listed)
 
 
@@ -179,7 +179,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
         described |= {"type": size, "metavar": "SIZE"}
     elif kind is bool:
         described["is_flag"] = True
-        flags = flags if name in SPELLED else (f"{flags[0]}/--no-{dash_name(name)}",)
+        flags = flags if name in SPELLED else (f"{flags[0]}/--no-{name.replace('_', '-')}",)
     described.setdefault("type", {int: integer, float: number, bool: bool}.get(kind, str))
     return Flag(name, *flags, default=default, **described)
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flag_names import dash_name, flag_text, flags_of
+from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.flags import Argument, Flag, flag_values
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, excerpt
@@ -35,7 +35,7 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
                 Flag(each.name, flags_of(each.name)[0], multiple=is_text, metavar=metavar, help=each.help)
             )
             continue
-        metavar = each.metavar or dash_name(each.name).upper()
+        metavar = each.metavar or each.name.replace("_", "-").upper()
         if is_first or (each.required and each.absent is None):
             parameters.append(Argument(each.name, metavar=metavar, help=each.help))
         else:

@@ -75,11 +75,6 @@ def describe_selection(extra: dict[str, Any]) -> dict[str, Any]:
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
 
 
-def _body_description(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a request body from the schema of each media type."""
-    return {"requestBody": {"required": True, "content": content}}
-
-
 def question_request(question: Question[Any]) -> dict[str, Any]:
     """Return the description of the query parameters and the body of a question's call."""
     shape = body_shape(question.name)
@@ -99,7 +94,9 @@ def question_request(question: Question[Any]) -> dict[str, Any]:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
     page = {"x-view": question.view, "x-link": question.link}
     offered = {name: row._asdict() for name, row in page.items() if row is not None}
-    return describe_selection({"parameters": parameters, **_body_description(content), **offered})
+    return describe_selection(
+        {"parameters": parameters, "requestBody": {"required": True, "content": content}, **offered}
+    )
 
 
 def _job_description() -> dict[str, Any]:

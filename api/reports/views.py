@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, import_object
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -45,6 +45,6 @@ class ChartAxis:
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes the view of this name; extensions provide views."""
-    found: Callable[..., bytes] = extensions("views")[name].load()
+    """Return the function that writes the named view."""
+    found: Callable[..., bytes] = import_object(extensions("views")[name])
     return found

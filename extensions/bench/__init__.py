@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from memplan.questions import Cluster, Command
+from memplan.questions import Command
 
 if TYPE_CHECKING:
     import click
@@ -19,4 +19,3 @@ COMMAND = Command(
     help="Run solvers on suites, each run in a separate process, or compare two files of results.",
     panel="Solvers",
 )
-CLUSTER = Cluster(where="memplan.extensions.bench.several_files:run_away")

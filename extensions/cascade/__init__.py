@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memplan.questions import Row, Search
+from memplan.questions import Row
 
 if TYPE_CHECKING:
     from memplan.questions.question import Question
@@ -20,5 +20,3 @@ CASCADE = Row(
     document="cascades.md",
     help="Run the operations of a network in stripes, which needs less memory, and show what each saving costs.",
 )
-REPAIRS_OF_GRAPH = Search("memplan.extensions.cascade.order_repairs:repairs_of_graph")
-HINT = Search("memplan.extensions.cascade.hint:cascade_hint")

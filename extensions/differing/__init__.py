@@ -1,5 +1,1 @@
-"""Several plans that differ in the pairs that they pay for, cheapest first, for `memplan plan --plans`."""
-
-from memplan.questions import Search
-
-SEARCH = Search("memplan.extensions.differing.plans:find_plans")
+"""Several plans that differ in the pairs that they pay for, cheapest first: `memplan plan --plans`."""

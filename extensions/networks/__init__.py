@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memplan.questions import Row, Search
+from memplan.questions import Row
 
 if TYPE_CHECKING:
     from memplan.questions.question import Question
@@ -35,8 +35,3 @@ LIVENESS = Row(
     help="Find out when the buffers of a program are alive, from its operations, and make a problem of them that"
     " can be planned.",
 )
-IN_PLACE_HINT = Search("memplan.extensions.networks.models.over_inputs:hint_of_in_place")
-REORDER = Search("memplan.extensions.networks.commands.reordering:reorder_file")
-CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")
-PROBLEM_OF_GRAPH = Search("memplan.extensions.networks.inputs:problem_of_graph")
-READ_OPERATIONS = Search("memplan.extensions.networks.models.imported_program:read_operations")

@@ -59,14 +59,9 @@ class PlacedPool:
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
-    def may_lie_anywhere(self) -> bool:
-        """True if the pool may start at any multiple of `alignment`."""
-        return self.pool.base_address % self.alignment == 0
-
-    @property
     def needs_what_c_cannot_say(self) -> bool:
-        """True if the pool needs more than C can express, which is alignment to a power of two."""
-        return not self.may_lie_anywhere or self.alignment.bit_count() != 1
+        """True if the alignments that C can express, powers of two, are not enough for the pool."""
+        return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, import_object
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.problem import Problem
 
@@ -19,8 +19,8 @@ TOO_MANY = "must have at most {most} statements and buffers after all calls are 
 
 
 def read_operations(value: object) -> ImportedProblem:
-    """Return the operations in a parsed JSON value, together with their problem; raises OperationsError."""
-    program: ImportedProblem = extensions("searches")["read-operations"].load()(value)
+    """Return the operations in a parsed JSON value, with their problem; raises OperationsError."""
+    program: ImportedProblem = import_object(extensions("searches")["read-operations"])(value)
     return program
 
 

@@ -1,8 +1,7 @@
 """memplan's JSON: the format of problems and plans in files and over HTTP."""
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from functools import cache
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -198,21 +197,11 @@ def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
         return value if _PLAIN.issuperset(map(type, value)) else [_json_value(each) for each in value]
     if isinstance(value, PlanValue):
         return {
-            name: _json_value(field)
-            for name, is_unsaid in _fields_with_omission(type(value))
-            if name not in left_out and not is_unsaid(field := getattr(value, name))
+            name: _json_value(getattr(value, name))
+            for name, field in type(value).model_fields.items()
+            if name not in left_out and (field.exclude_if is None or not field.exclude_if(getattr(value, name)))
         }
     return value.rows() if kind is PlacementTable else value
-
-
-@cache
-def _fields_with_omission(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
-    """Return the fields of a class, each with a predicate for leaving its value out of the JSON."""
-    return tuple((name, field.exclude_if or _is_never_unsaid) for name, field in kind.model_fields.items())
-
-
-def _is_never_unsaid(value: object) -> bool:
-    return False
 
 
 def refuse_unless_problem(value: object) -> None:

@@ -17,6 +17,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.constraints import forbid_pools, together
 from memplan.planner.model.constraints.kept import NO_END, OffsetRule
 from memplan.planner.model.constraints.kinds import offset_rules
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
@@ -161,14 +162,8 @@ def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> di
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the fewest half-open ranges that cover the same integers, in ascending order and none of them empty."""
-    rows: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if rows and low <= rows[-1][1]:
-            rows[-1] = rows[-1][0], max(rows[-1][1], high)
-        elif low < high:
-            rows.append((low, high))
-    return tuple(rows)
+    """Return the fewest half-open ranges that cover the same integers, ascending, without empty ones."""
+    return tuple(merge_spans((low, high) for low, high in ranges if low < high))
 
 
 def _first_outside(ranges: Ranges, at: int, step: int) -> int:

@@ -52,7 +52,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
             plan.lower_bound < peak
             and plan.status == "optimal"
             and len(used) == 1
-            and not _has_cost_first(problem, plan)
+            and not (plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None))
         ):
             yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", plan.lower_bound)
     if plan.gap is not None:
@@ -126,11 +126,6 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
     if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in gaps):
         rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null where no bound above 0 is known"
         yield false_claim("gap", rule, gap)
-
-
-def _has_cost_first(problem: Problem, plan: Plan) -> bool:
-    """Return True if the cost takes precedence over the use of pools."""
-    return plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:

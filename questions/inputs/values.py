@@ -82,7 +82,7 @@ def read_inputs(
             values[each.name] = value
             if each.refuse is not None:
                 each.refuse(value, values, reader.options)
-    return reader.settle_inputs(values)
+    return values if reader.problem_of_plan is None else {**values, "problem": reader.problem_of_plan}
 
 
 def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:

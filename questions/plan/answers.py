@@ -57,7 +57,9 @@ def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
     """Return why an answer is wrong for the inputs of its question; None if it is valid."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(values["problem"], answer)
-    return plan_refuted({"problem": problem_in_heaps(values["problem"], answer)}, answer)
+    if answer.heaps is not None:
+        values = {"problem": problem_in_heaps(values["problem"], answer)}
+    return plan_refuted(values, answer)
 
 
 def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:

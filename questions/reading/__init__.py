@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from memplan.planner.errors import FormatError, InputError, OptionError, sentenc
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import load as load
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
@@ -103,10 +103,8 @@ def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
 
 
-@cache
-def _default_read_options() -> ReadOptions:
-    """Return the default reading options, which do not change the problem in a file."""
-    return ReadOptions.model_construct()
+_AS_IN_FILE = ReadOptions.model_construct()
+"""The default reading options, which leave a file's problem unchanged."""
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +118,7 @@ class Reader:
     the given options alone; they apply if the problem read with them has the `plan_hash`.
     """
 
-    options: ReadOptions = field(default_factory=_default_read_options)
+    options: ReadOptions = _AS_IN_FILE
     imported: ImportedProblem | None = None
     data: bytes = b""
     name: str | None = None
@@ -137,10 +135,6 @@ class Reader:
         """The file's name without its folder; None for standard input."""
         return None if self.name is None or self.name == "-" else Path(self.name).name
 
-    def load(self, name: str | None) -> None:
-        """Import the reader for a file of this name before the time limit begins."""
-        importers.load(name)
-
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in a file, which may also be a model or operations; raises InputError."""
         if self.plain is not None and (problem := self._problem_read_plainly(data, name)) is not None:
@@ -148,7 +142,8 @@ class Reader:
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
         if not is_model:
-            self.options.refuse_for_models()
+            if self.options.model_fields_set:
+                self.options.refuse_for_models()
         elif self.options.inclusive is not None:
             raise OptionError(
                 "inclusive, half-open: must be given for problems only, as a model's lifetimes are known: leave it out"
@@ -231,10 +226,6 @@ class Reader:
         note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
         rule = "plan: must be a separate file, or be inside the problem's file, which has no offsets"
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
-
-    def settle_inputs(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the inputs of a question; if the plan determines its problem, that problem replaces the given one."""
-        return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
 NO_OVERWRITING = "in place: no operation here may write over an input, so that the plan is as without"

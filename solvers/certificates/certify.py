@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from memplan.extensions.checkers import check as checker
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, import_object
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
@@ -202,7 +202,7 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
     rows = extensions("searches")
     if "price-lines" not in rows:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
-    price_lines, is_narrow = rows["price-lines"].load(), rows["narrow-prices"].load()
+    price_lines, is_narrow = import_object(rows["price-lines"]), import_object(rows["narrow-prices"])
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
         return Certificate("none", reason=f"{NEEDED}: banks beside reuse")

@@ -12,6 +12,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.formulation.subinstance import pairs_among
 
 
 def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
@@ -32,13 +33,6 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
     # Certificates ignore rigid groups, so treat their members as free to share bytes.
     near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
     return near
-
-
-def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs of adjacency lists whose buffers both have a position, as two arrays of positions."""
-    a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
-    inside = (a >= 0) & (b >= 0)
-    return a[inside], b[inside]
 
 
 def neighbours(first: I64, values: I64, i: int) -> list[int]:

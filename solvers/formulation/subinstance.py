@@ -56,11 +56,17 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
-    """Return symmetric adjacency lists restricted to the buffers that have a position, in terms of positions."""
-    lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
-    inside = (lifetime_buffer >= 0) & (other >= 0)
-    degrees = np.bincount(lifetime_buffer[inside], minlength=int((position >= 0).sum()))
-    return np.concatenate(([0], np.cumsum(degrees))), other[inside]
+    """Return symmetric adjacency lists restricted to buffers with a position, as positions."""
+    buffer, other = pairs_among(first, neighbour, position)
+    degrees = np.bincount(buffer, minlength=int((position >= 0).sum()))
+    return np.concatenate(([0], np.cumsum(degrees))), other
+
+
+def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
+    """Return the pairs in adjacency lists whose buffers both have a position, as positions."""
+    a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
+    inside = (a >= 0) & (b >= 0)
+    return a[inside], b[inside]
 
 
 def identical(instance: Instance) -> Sequence[list[int]]:

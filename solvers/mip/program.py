@@ -39,7 +39,7 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
     """Return the program of a question in whole units, written into `program` if it is given."""
     program = program or Draft()
     _add_offsets_and_ends(program, boxes)
-    _add_peaks(program, boxes, question)
+    _add_peaks(program, question)
     _choose_one_pool(program, boxes)
     _define_ends(program, boxes)
     _bound_ends_by_peaks(program, boxes, question)
@@ -70,8 +70,8 @@ def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
         program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
-def _add_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add a column for the peak of each pool, limited by the pool's floor and limit."""
+def _add_peaks(program: Draft, question: MipQuestion) -> None:
+    """Add a column for the peak of each pool, between its floor and its limit."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 

@@ -55,7 +55,7 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
     else:
         glued = _flipped_decisions(is_shared(pairs, *known), rng)
         apart = _flipped_decisions(~cost_mask(instance, *known), rng)
-    return SharingDecisions(_pair_tuples(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
+    return SharingDecisions(tuple((int(i), int(j)) for i, j in pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
 
 
 def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
@@ -88,7 +88,3 @@ def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
         for lists, more in zip(named, rows, strict=True)
     )
     return replace(instance, bank_first=bank_first, bank_with=bank_with, conflict_first=first, conflict=conflict)
-
-
-def _pair_tuples(pairs: I64) -> tuple[Pair, ...]:
-    return tuple((int(i), int(j)) for i, j in pairs)

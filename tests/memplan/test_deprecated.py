@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
 MARK = (
     "import memplan.questions as rooms\n"  # before anything reads them
-    f"rooms._OWN = rooms._OWN | {{'plan': rooms._OWN['plan']._replace(deprecated={INSTEAD!r})}}"
+    f"rooms.OWN_ROWS = rooms.OWN_ROWS | {{'plan': rooms.OWN_ROWS['plan']._replace(deprecated={INSTEAD!r})}}"
 )
 
 

@@ -145,7 +145,7 @@ def test_the_guides_list_the_few_files_that_a_new_question_changes() -> None:
 def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    rows = "_OWN: Mapping[str, Row] = {\n"
+    rows = "OWN_ROWS: Mapping[str, Row] = {\n"
     found = "    from memplan.questions.count.count import QUESTION\n\n    return QUESTION\n"
     load = f"def _count() -> Any:\n{found}\n"
     extend(

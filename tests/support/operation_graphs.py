@@ -36,6 +36,13 @@ ORDERED_INSIDE: dict[str, Any] = {
     ],
 }
 """One operation that needs 206 bytes as given, and 107 if its region never has both large tensors at once."""
+SUMS: dict[str, Any] = {
+    "name": "sums",
+    "size": [8, 8, 8, 8, 1, 1],
+    "kept": [4, 5],
+    "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
+}
+"""Two sums: in the given order, the inputs of both are alive at once; in pairs, those of one sum at a time."""
 _SIZES = (64, 256, 512, 1024)
 
 

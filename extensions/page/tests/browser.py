@@ -85,3 +85,12 @@ def wait_until(found: Tab, condition: str) -> None:
             return
         found.page.wait_for_timeout(50)
     raise AssertionError(f"must come true: {condition}")
+
+
+def show_page(found: Tab, folder: Path, page: bytes) -> Any:
+    """Write a page into a folder, open it in a tab, and return it once its script is ready."""
+    (folder / "page.html").write_bytes(page)
+    found.page.goto("about:blank")
+    found.page.goto((folder / "page.html").as_uri())
+    wait_until(found, "!!(window.memplan && memplan.ready)")
+    return found.page

@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.views import PlanOf
 from memplan.extensions.page.comparison import comparison_page
 from memplan.extensions.page.file_page import plan_page
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.extensions.page.tests.browser import DROP, Tab, show_page, tab, wait_until
 from memplan.planner.model.problem_fields import ReuseCost
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
@@ -285,14 +286,7 @@ def shared_tab(browser: Any) -> Iterator[Tab]:
 
 @pytest.fixture
 def open_page(shared_tab: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any]]:
-    def show(page: bytes) -> Any:
-        (tmp_path / "page.html").write_bytes(page)
-        shared_tab.page.goto("about:blank")
-        shared_tab.page.goto((tmp_path / "page.html").as_uri())
-        wait_until(shared_tab, "!!(window.memplan && memplan.ready)")
-        return shared_tab.page
-
-    yield show
+    yield partial(show_page, shared_tab, tmp_path)
     assert (shared_tab.errors, shared_tab.policy_breaks) == ([], [])
 
 

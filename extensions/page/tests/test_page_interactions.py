@@ -63,12 +63,6 @@ def file(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def shared_tab(browser: Any) -> Iterator[Tab]:
-    with tab(browser) as found:
-        yield found
-
-
 @pytest.fixture
 def opened_tab(shared_tab: Tab, file: Path) -> Iterator[Tab]:
     shared_tab.errors.clear()

@@ -13,7 +13,7 @@ from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
 from memplan.api.reports.views import PlanOf
 from memplan.extensions.page.comparison import comparison_page
 from memplan.extensions.page.file_page import plan_page
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.extensions.page.tests.browser import DROP, Tab, show_page, tab, wait_until
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
 
@@ -32,17 +32,9 @@ def shared_tab(browser: Any) -> Iterator[Tab]:
         assert (found.errors, found.policy_breaks) == ([], [])
 
 
-def show(found: Tab, folder: Path, page: bytes) -> Any:
-    (folder / "page.html").write_bytes(page)
-    found.page.goto("about:blank")
-    found.page.goto((folder / "page.html").as_uri())
-    wait_until(found, "!!(window.memplan && memplan.ready)")
-    return found.page
-
-
 def test_drawn_buffers_have_names_at_every_width(shared_tab: Tab, tmp_path: Path) -> None:
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
-    page = show(shared_tab, tmp_path, plan_page(problem, solve(problem)))
+    page = show_page(shared_tab, tmp_path, plan_page(problem, solve(problem)))
     named = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -59,7 +51,7 @@ def test_drawn_buffers_have_names_at_every_width(shared_tab: Tab, tmp_path: Path
 
 def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(shared_tab: Tab, tmp_path: Path) -> None:
     plan = solve(POOLS)
-    page = show(shared_tab, tmp_path, plan_page(POOLS, plan))
+    page = show_page(shared_tab, tmp_path, plan_page(POOLS, plan))
     assert plan.status == "infeasible"
     assert page.locator(".badge").all_inner_texts() == ["does not fit", "proved: by the bytes alive"]
     alive = [sum(row.size for row in POOLS.buffers if (row.start or 0) <= at < (row.end or 0)) for at in range(12)]
@@ -73,7 +65,7 @@ def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(share
 
 
 def test_a_corrected_file_can_be_dropped_after_a_wrong_one(shared_tab: Tab, tmp_path: Path) -> None:
-    page = show(shared_tab, tmp_path, plan_page(POOLS, solve(POOLS)))
+    page = show_page(shared_tab, tmp_path, plan_page(POOLS, solve(POOLS)))
     page.evaluate(DROP, ["next.json", '{"buffers": [{"id": "x", "size": 1.5}]}'])
     page.wait_for_selector("#page > .alarm")
     page.evaluate(DROP, ["next.json", json.dumps({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})])
@@ -94,7 +86,7 @@ def test_a_visible_cause_keeps_the_zoom_and_a_grown_buffer_has_its_old_outline(s
     plan = Plan.model_validate({"status": "feasible", "placements": rows})
     before, after = PlanOf(old, plan, "old"), PlanOf(new, plan, "new")
     found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
-    page = show(shared_tab, tmp_path, comparison_page(before, after, found))
+    page = show_page(shared_tab, tmp_path, comparison_page(before, after, found))
     seen = page.evaluate("memplan.view.picture.camera.seen")
     page.click(".causes button:text-is('y') >> nth=0")
     assert page.evaluate("[memplan.view.picture.camera.seen, memplan.view.picture.look.selected]") == [seen, 1]

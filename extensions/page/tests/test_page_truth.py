@@ -11,7 +11,7 @@ import pytest
 
 from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, solve
 from memplan.extensions.page.file_page import plan_page
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.extensions.page.tests.browser import DROP, Tab, show_page, wait_until
 from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
@@ -91,23 +91,9 @@ def plan_at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
 
-@pytest.fixture(scope="module")
-def shared_tab(browser: Any) -> Iterator[Tab]:
-    with tab(browser) as found:
-        yield found
-
-
 @pytest.fixture
 def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
-    def show_plan(problem: Problem, plan: Plan) -> Any:
-        path = tmp_path / "page.html"
-        path.write_bytes(plan_page(problem, plan))
-        shared_tab.page.goto("about:blank")
-        shared_tab.page.goto(path.as_uri())
-        wait_until(shared_tab, "!!(window.memplan && memplan.ready)")
-        return shared_tab.page
-
-    yield show_plan
+    yield lambda problem, plan: show_page(shared_tab, tmp_path, plan_page(problem, plan))
     assert (shared_tab.errors, shared_tab.policy_breaks) == ([], [])
 
 

@@ -23,6 +23,7 @@ from memplan.extensions.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
+from tests.support.operation_graphs import SUMS
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"
@@ -46,12 +47,6 @@ NEW = Problem(
     ],
     pools=[Pool(name="sram", size=4096)],
 )
-SUMS: dict[str, Any] = {
-    "name": "sums",
-    "size": [8, 8, 8, 8, 1, 1],
-    "kept": [4, 5],
-    "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
-}
 
 
 @pytest.fixture

@@ -73,12 +73,12 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
                 said = f"{_AUTO.sub('auto = false', _BASE.sub('', said))}, base = {offset[label]}"
             parts.append(match[0].replace(match["said"], said))
     written = "".join([*parts, given[at:]]).encode(errors="surrogateescape")
-    _verify_written_plan(written, layout, offset)
+    _refuse_another_plan(written, offset)
     return {"": written}
 
 
-def _verify_written_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
-    """Read the written kernels back and verify their plan; raises InvalidPlanError if it differs."""
+def _refuse_another_plan(written: bytes, offset: Mapping[str, int]) -> None:
+    """Read the written kernels and verify their plan; raises InvalidPlanError if it differs."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):

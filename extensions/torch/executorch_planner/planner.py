@@ -24,10 +24,6 @@ class _SharedObject:
     def take(self, tensor: Tensor, offset: int, size: int) -> None:
         self.held.append((tensor, offset, offset + size))
 
-    def is_free_for(self, tensor: Tensor) -> bool:
-        """Return True if no tensor in the object is alive at the same time as `tensor`."""
-        return not any(other.meets(tensor) for other, _, _ in self.held)
-
     def last_conflicting_end(self, tensor: Tensor) -> int:
         """Return the largest end offset of the tensors here that are alive with `tensor`; 0 if there are none."""
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
@@ -39,16 +35,10 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
     pick_shared_obj, _compute_total_sizes. The running time is quadratic.
     """
-    all_tensors = tensors(problem, stop_check)
-    step = _common_alignment(problem, all_tensors)
-    rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
-    largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
-    # Reverse the ascending sort, because a descending sort would keep tensors of equal size in the problem's order.
-    largest_first.reverse()
-    for tensor in largest_first:
+    for tensor, size in _sized_tensors(problem, stop_check):
         stop_check()
-        _place_in_objects(objects[tensor.pools[0]], tensor, rounded[tensor.position])
+        _place_in_objects(objects[tensor.pools[0]], tensor, size)
     return PlannerAnswer(_concatenate_objects(objects))
 
 
@@ -66,7 +56,7 @@ def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[
 def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
     """Place a tensor at the start of a conflict-free object, else above the conflicts in one, else in a new one."""
     for shared in objects:
-        if shared.is_free_for(tensor):
+        if not any(other.meets(tensor) for other, _, _ in shared.held):
             shared.take(tensor, 0, size)
             return
     for shared in objects:
@@ -86,15 +76,9 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
     Source: pytorch/executorch, pull request 21821 (banked_greedy).
     """
-    all_tensors = tensors(problem, stop_check)
-    step = _common_alignment(problem, all_tensors)
-    rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     banks: list[list[_SharedObject]] = [[] for _ in problem.pools]
-    largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
-    largest_first.reverse()
-    for tensor in sorted(largest_first, key=lambda tensor: len(tensor.pools) > 1):
+    for tensor, size in sorted(_sized_tensors(problem, stop_check), key=lambda row: len(row[0].pools) > 1):
         stop_check()
-        size = rounded[tensor.position]
         for pool in tensor.pools:
             capacity, before = problem.pools[pool].size, len(banks[pool])
             _place_in_objects(banks[pool], tensor, size)
@@ -122,6 +106,14 @@ def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerA
         placements[tensor.position] = pool, end[pool]
         end[pool] += align(tensor.size, step)
     return PlannerAnswer(placements)
+
+
+def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor, int]]:
+    """Return the tensors, largest first, each with its size rounded up to the common alignment."""
+    all_tensors = tensors(problem, stop_check)
+    step = _common_alignment(problem, all_tensors)
+    rows = sorted(((tensor, align(tensor.size, step)) for tensor in all_tensors), key=lambda row: row[1])
+    return rows[::-1]  # not a descending sort, which would keep equal sizes in the problem's order
 
 
 def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:

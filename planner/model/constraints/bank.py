@@ -25,14 +25,9 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
-def bank_pairs(problem: ProblemFields) -> int:
-    """Return the number of buffer pairs in all entries of `bank`."""
-    return sum(comb(len(use.buffers), 2) for use in problem.bank)
-
-
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule if there are more than MAX_PAIRS pairs."""
-    pairs = bank_pairs(problem)
+    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
+    pairs = sum(comb(len(use.buffers), 2) for use in problem.bank)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 

@@ -15,31 +15,21 @@ from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.questions import QUESTIONS
 from memplan.questions.question.wire import request_model
+from tests.support.operation_graphs import SUMS
 from tests.support.server import RunningServer, run_server
 
-# Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
-GRAPH: dict[str, Any] = {
-    "name": "sums",
-    "size": [8, 8, 8, 8, 1, 1],
-    "kept": [4, 5],
-    "ops": [
-        *({"out": [k]} for k in range(4)),
-        {"in": [0, 1], "out": [4]},
-        {"in": [2, 3], "out": [5]},
-    ],
-}
 OTHERS = tuple(name for name in QUESTIONS if name != "plan")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
     with run_server(Settings(max_jobs=20)) as found:
-        found.client.post("/v1/order", json={"graph": GRAPH, "options": {"time_limit_s": 60}})  # compiles
+        found.client.post("/v1/order", json={"graph": SUMS, "options": {"time_limit_s": 60}})  # compiles
         yield found
 
 
 def test_a_job_of_another_question_ends_with_the_answer_of_that_questions_call(server: RunningServer) -> None:
-    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
+    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": SUMS, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
@@ -70,7 +60,7 @@ def test_points_of_a_cascade_job_are_sent_as_events_when_they_are_found(server: 
 
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: RunningServer) -> None:
     plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
-    order = server.client.post("/v1/jobs?kind=order", json=GRAPH).json()
+    order = server.client.post("/v1/jobs?kind=order", json=SUMS).json()
     server.wait_for_end(plan)
     server.wait_for_end(order)
     listed = {
@@ -86,9 +76,9 @@ def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: RunningServe
 def test_a_job_of_an_unknown_kind_is_refused(server: RunningServer) -> None:
     known = ", ".join(("plan", *OTHERS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
-        answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
+        answer = server.client.post(f"/v1/jobs?{query}", json=SUMS)
         assert answer.status_code == 422
-    assert server.client.post("/v1/jobs?kind=guess", json=GRAPH).json()["detail"] == (
+    assert server.client.post("/v1/jobs?kind=guess", json=SUMS).json()["detail"] == (
         f'kind: must be one of {known}, got "guess"'
     )
 
@@ -159,7 +149,7 @@ def test_operations_that_expand_to_too_many_buffers_are_refused_before_expansion
 
 
 def test_a_job_returns_its_request_body_and_its_answer_as_text(server: RunningServer) -> None:
-    body = {"graph": GRAPH, "options": {"deterministic": True}}
+    body = {"graph": SUMS, "options": {"deterministic": True}}
     job = server.wait_for_end(server.client.post("/v1/jobs?kind=order", json=body).json())
     assert server.client.get(f"{job['links']['self']}/request").json() == body
     said = server.client.get(job["links"]["result"], headers={"Accept": "text/plain"})

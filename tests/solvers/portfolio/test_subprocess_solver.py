@@ -34,9 +34,28 @@ def wait_for_pids(path: Path) -> list[int]:
     return [int(word) for word in path.read_text().split()]
 
 
-def stop_once_started(search: Search, pid_file: Path) -> None:
-    wait_for_pids(pid_file)
-    search.stop("cancelled")
+def run_solver(solver: SolverRow, limit_s: float = 20) -> Search:
+    """Run a solver on the problem with a gap, and return its search."""
+    instance = instance_with_a_gap()
+    search = search_for(instance, limit_s)
+    run_isolated(solver, instance, search)
+    return search
+
+
+def run_until_started(solver: SolverRow, pid_file: Path) -> Search:
+    """Run a solver, cancel its search once it has started, and return the search."""
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+
+    def stop() -> None:
+        wait_for_pids(pid_file)
+        search.stop("cancelled")
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    run_isolated(solver, instance, search)
+    stopper.join()
+    return search
 
 
 def is_alive(pid: int) -> bool:
@@ -55,41 +74,27 @@ def assert_gone_soon(pids: list[int]) -> None:
 
 
 def test_an_isolated_solver_without_an_answer_does_not_end_the_search() -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 20)
-    run_isolated(row("returns_without_a_word"), instance, search)
+    search = run_solver(row("returns_without_a_word"))
     assert search.best is None
     assert not search.is_over
 
 
 def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: Path) -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 20)
-    stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
-    stopper.start()
-    run_isolated(row("offers_then_sleeps"), instance, search)
-    stopper.join()
+    search = run_until_started(row("offers_then_sleeps"), tmp_path / "pids")
     assert search.best is not None
     assert (search.best.score, search.best.by) == ((10,), "sleeper")
     assert_gone_soon(wait_for_pids(tmp_path / "pids"))
 
 
 def test_an_unresponsive_isolated_solver_is_killed_at_the_deadline() -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 0.3)
     started = time.monotonic()
-    run_isolated(row("offers_then_sleeps"), instance, search)
+    search = run_solver(row("offers_then_sleeps"), 0.3)
     assert search.stop_reason == "time_limit"
     assert time.monotonic() - started < 0.3 + GRACE_S
 
 
 def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 20)
-    stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
-    stopper.start()
-    run_isolated(row("has_a_sleeping_child"), instance, search)
-    stopper.join()
+    run_until_started(row("has_a_sleeping_child"), tmp_path / "pids")
     pids = wait_for_pids(tmp_path / "pids")
     assert len(pids) == 2
     assert_gone_soon(pids)
@@ -106,43 +111,39 @@ def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
     assert_gone_soon(pids)
 
 
-def test_an_exception_is_an_engine_error_and_earlier_assignments_count() -> None:
+@pytest.mark.parametrize(
+    ("function", "message", "by"),
+    [
+        ("offers_then_raises", r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over", "raiser"),
+        ("is_killed", r"^is_killed: its process ended early, with status -9$", "victim"),
+    ],
+)
+def test_an_exception_or_a_kill_is_an_engine_error_and_earlier_assignments_count(
+    function: str, message: str, by: str
+) -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
-    with pytest.raises(EngineError, match=r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over"):
-        run_isolated(row("offers_then_raises"), instance, search)
+    with pytest.raises(EngineError, match=message):
+        run_isolated(row(function), instance, search)
     assert search.best is not None
-    assert search.best.by == "raiser"
-
-
-def test_a_killed_solver_is_an_engine_error_and_its_earlier_assignments_count() -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 20)
-    with pytest.raises(EngineError, match=r"^is_killed: its process ended early, with status -9$"):
-        run_isolated(row("is_killed"), instance, search)
-    assert search.best is not None
-    assert search.best.by == "victim"
+    assert search.best.by == by
 
 
 def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
-    instance = instance_with_a_gap()
-    search = search_for(instance, 20)
-    run_isolated(row("prints_garbage"), instance, search)
+    search = run_solver(row("prints_garbage"))
     assert search.best is not None
     assert search.best.by == "printer"
 
 
 def test_invalid_bytes_among_the_answers_are_an_engine_error() -> None:
-    instance = instance_with_a_gap()
     with pytest.raises(EngineError, match=r"^writes_among_the_answers: "):
-        run_isolated(row("writes_among_the_answers"), instance, search_for(instance, 20))
+        run_solver(row("writes_among_the_answers"))
 
 
 def test_a_solver_that_cannot_be_imported_is_an_engine_error() -> None:
-    instance = instance_with_a_gap()
     missing = SolverRow("missing", "nowhere", "no_such_module:solve", is_isolated=True)
     with pytest.raises(EngineError, match="No module named 'no_such_module'"):
-        run_isolated(missing, instance, search_for(instance, 20))
+        run_solver(missing)
 
 
 def test_a_search_that_is_over_does_not_wait_for_its_solver() -> None:

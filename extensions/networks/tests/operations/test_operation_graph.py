@@ -15,7 +15,7 @@ from memplan.extensions.networks.operations.in_place import input_of_output, inp
 from memplan.extensions.networks.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
 from memplan.planner.errors import OperationsError
 from tests.support.depth import seeds
-from tests.support.operation_graphs import random_graph
+from tests.support.operation_graphs import random_graph, random_order
 
 DIAMOND: dict[str, Any] = {
     "format": "operations-by-bytes/1",
@@ -197,15 +197,7 @@ def test_bytes_beside_agrees_with_bytes_along() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 12))
-        order = random_order(rng, graph)
+        order = random_order(graph, rng)
         along = bytes_along(graph, order)
         assert along == [bytes_beside(graph, order[:k], v) for k, v in enumerate(order)]
         assert peak_of(graph, order) >= max(bytes_after(graph, order[:k]) for k in range(len(order) + 1))
-
-
-def random_order(rng: random.Random, graph: OperationGraph) -> list[int]:
-    order: list[int] = []
-    while len(order) < len(graph.ops):
-        ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]
-        order.append(rng.choice(ready))
-    return order
