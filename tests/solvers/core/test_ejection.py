@@ -91,7 +91,7 @@ def test_ejection_gives_legal_places_of_falling_weight() -> None:
         found = ejector(seed, 70)
         homes = found._homes.table
         places = Places(homes.home_pool.copy(), np.full(len(found.instance), -1))
-        if not found._run(places, np.arange(len(found.instance)), 40):
+        if not found._run_kernel(places, np.arange(len(found.instance)), 40):
             continue
         placed += 1
         assert is_legal(found, places)
