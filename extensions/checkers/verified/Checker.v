@@ -57,7 +57,7 @@ Section Lines.
   Hypothesis V_ : forall K, known_holds I x K -> forall s r f, value K s r = Some f -> worth_holds x f.
 
   Lemma lemma_kept m : (above x (in_map m) -> False) -> lemma_holds x (M.elements m).
-  Proof using. intros H L. apply H. intros i l E. apply L. now apply elements_in. Qed.
+  Proof using. intros H L. apply H. intros i l E. apply L. now apply F.elements_o. Qed.
 
   Lemma take_sound K l K' : known_holds I x K -> take K l = Some K' -> known_holds I x K'.
   Proof using S_ G_ V_.

@@ -1,11 +1,9 @@
 (* What the rules of certificates need of a problem: the buffers that are no aliases, with all that binds them. *)
-From Coq Require Import ZArith List Lia Bool FMapAVL FMapFacts OrderedTypeEx.
+From Coq Require Import ZArith List Lia Bool OrderedTypeEx.
 From Verified Require Import Spec Packing Legal.
+From Verified Require Export Map.
 Import ListNotations.
 Open Scope Z_scope.
-
-Module M := FMapAVL.Make Z_as_OT.
-Module F := WFacts_fun Z_as_OT M.
 
 (* Pairs of numbers. *)
 Definition pairs := M.t (M.t unit).
@@ -15,12 +13,12 @@ Definition add_pair i j (s : pairs) : pairs :=
 
 Lemma has_add a b i j s : has_pair (add_pair i j s) a b = true <-> (a = i /\ b = j) \/ has_pair s a b = true.
 Proof.
-  unfold has_pair, add_pair. rewrite F.add_o. destruct (Z_as_OT.eq_dec i a) as [<-|N].
-  - rewrite F.add_b. unfold F.eqb. destruct (Z_as_OT.eq_dec j b) as [<-|N].
-    + simpl. tauto.
-    + simpl. destruct (M.find i s) eqn:E.
+  unfold has_pair, add_pair, M.mem. rewrite F.add_o. destruct (Z_as_OT.eq_dec i a) as [<-|N].
+  - rewrite F.add_o. destruct (Z_as_OT.eq_dec j b) as [<-|N].
+    + tauto.
+    + destruct (M.find i s) eqn:E.
       * split; [tauto|]. intros [[_ ?]|?]; [congruence|auto].
-      * rewrite F.empty_a. split; [tauto|]. intros [[_ ?]|?]; congruence.
+      * rewrite F.empty_o. split; [intros; discriminate|]. intros [[_ ?]|?]; congruence.
   - split; [tauto|]. intros [[? _]|?]; [congruence|auto].
 Qed.
 

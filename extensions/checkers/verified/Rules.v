@@ -46,12 +46,6 @@ Proof.
   intros H. apply nth_error_In with k. exact (nth_combine l 0%nat k v H).
 Qed.
 
-Lemma elements_in {A} (m : M.t A) i e : M.find i m = Some e -> In (i, e) (M.elements m).
-Proof.
-  intros H. apply M.find_2, M.elements_1, SetoidList.InA_alt in H as ([j f] & [E1 E2] & H). simpl in *. 
-  unfold M.E.eq, OrderedTypeEx.Z_as_OT.eq in *. congruence.
-Qed.
-
 Lemma pairs_perm {A} (R : A -> A -> Prop) : (forall a b, R a b -> R b a) ->
   forall l k, Permutation l k -> ForallOrdPairs R l -> ForallOrdPairs R k.
 Proof.

@@ -394,7 +394,7 @@ Section Sound.
   Lemma near_all a q m j l v c : M.find j m = Some l -> nth_error l q = Some (Some v) ->
     M.find j (index I) = Some c -> meets (rel I) a c = true -> In (j, l, v, c) (near I a q m).
   Proof using.
-    intros E N C Mt. apply in_flat_map. exists (j, l). split; [now apply elements_in|]. simpl. rewrite N, C, Mt. now
+    intros E N C Mt. apply in_flat_map. exists (j, l). split; [now apply F.elements_o|]. simpl. rewrite N, C, Mt. now
       left.
   Qed.
 
@@ -458,8 +458,7 @@ Section Sound.
           destruct Hj.
           destruct (M.find i (index I)); [|destruct Hj]. destruct (meets _ _ _); [|destruct Hj]. destruct Hj as [[= <-
             <- <- <-]|[]].
-          apply A. unfold in_map. apply M.find_1, M.elements_2, SetoidList.InA_alt. exists (i, k'). split; [|exact Hi]. 
-          split; reflexivity. }
+          apply A. unfold in_map. now apply F.elements_o. }
         destruct Aj as (v' & Nv & V'). destruct (Nat.eq_dec (pool_of x j) q) as [Qj|Qj].
         * rewrite Qj, Nk in Nv. injection Nv as <-. 
           assert (Ap : apart (offset x (id a)) (bytes a) (offset x (id c)) (bytes c)).
