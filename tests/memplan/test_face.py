@@ -1,4 +1,4 @@
-"""The import `memplan`: its names and its files."""
+"""The package `memplan`: its exported names, and the files that its functions read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUBJECTS: dict[str, list[Any]] = {
     "liveness": [EXAMPLES / "operations.json"],
     "shapes": [next((EXAMPLES / "symbolic").glob("*.json"))],
 }
-"""Subjects for each question: paths, and JSON objects."""
+"""Arguments for each question: file paths or JSON objects."""
 
 
 def test_memplan_exports_all_questions_and_refuses_unknown_names() -> None:
