@@ -241,7 +241,7 @@ def test_migrations_only_add_columns_that_the_previous_version_can_ignore() -> N
                     column = node.args[1]
                     assert isinstance(column, ast.Call)
                     named = {keyword.arg: ast.unparse(keyword.value) for keyword in column.keywords}
-                    # The previous version inserts rows without the new column, so it must be nullable or have a default.
+                    # The previous version inserts rows without the new column, so that needs NULL or a default.
                     assert named.get("nullable") != "False" or "server_default" in named
     assert called <= {"op.add_column", "op.create_index", "op.create_table"}
 

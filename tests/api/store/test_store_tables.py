@@ -129,7 +129,7 @@ def test_keys_can_be_added_found_and_revoked(store: Store) -> None:
     assert store.keys.list_keys() == [replace(key, revoked_at=5.0, used_at=4.0)]
 
 
-def test_the_database_and_its_auxiliary_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
+def test_the_database_and_its_auxiliary_files_are_readable_only_by_their_user(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     store = Store.open(None, tmp_path)
     store.check()
