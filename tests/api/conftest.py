@@ -1,6 +1,6 @@
-"""What tests of the API share: one server for all that ask for `server`, and an empty store of each kind.
+"""Fixtures of the API tests: one server for the whole session, and an empty store per test.
 
-SQLite always, PostgreSQL where its server is installed.
+Stores are on SQLite, and also on PostgreSQL where it is installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
-    """Restore logging after a command that ran in this process: its streams end with the test."""
+    """Restore the logging handlers after each test, because a command in this process replaces them."""
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     logging.root.handlers[:] = handlers

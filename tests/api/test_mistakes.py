@@ -1,4 +1,4 @@
-"""Mistakes of one table on every entrance: where, the value, the rule and what to do, 4.5 of 5 rules in the mean."""
+"""Each mistake in `mistakes.txt` gets an error that states location, value, rule and remedy on every entrance."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "models only", "must be greater than 0.0"),
     *("must be a function", "must be in a module", "must be given for a model"),
 )
-"""Rules that only command lines have, because click checks them or requests lack the option."""
+"""Rules of command lines only: click checks them, or requests lack the option."""
 
 
 @pytest.fixture
 def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
-    """A folder with two buffers, a model, a plan of each, and broken files."""
+    """A working folder with sample problems, a model, plans and broken files."""
     monkeypatch.chdir(tmp_path)
     for name in ("two.json", "a model.json"):
         Path(name).write_text(json.dumps({"buffers": [A, B]}))
@@ -71,7 +71,7 @@ def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
 
 
 @pytest.mark.usefixtures("sample_folder")
-def test_errors_of_commands_state_location_reason_and_remedy(capfd: pytest.CaptureFixture[str]) -> None:
+def test_command_errors_state_location_reason_and_remedy(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for each in COMMANDS:
         file = next((word for word in each.line.split() if word.startswith("p.")), None)
@@ -94,7 +94,7 @@ def test_errors_of_commands_state_location_reason_and_remedy(capfd: pytest.Captu
     assert not wrong, json.dumps(wrong, indent=1)
 
 
-def test_errors_of_requests_state_location_reason_and_remedy(server: RunningServer) -> None:
+def test_request_errors_state_location_reason_and_remedy(server: RunningServer) -> None:
     wrong = []
     for each in REQUESTS:
         method, *media, path = each.line.split()
@@ -106,7 +106,7 @@ def test_errors_of_requests_state_location_reason_and_remedy(server: RunningServ
 
 
 def sentences_of(answer: httpx.Response) -> str:
-    """Return the errors and the hints of problem details, one a line."""
+    """Check the problem-details response, and return its errors and hints, one per line."""
     problem = answer.json()
     head = {
         "type": "about:blank",
@@ -120,7 +120,7 @@ def sentences_of(answer: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("each", CALLS, ids=range(len(CALLS)))
-def test_errors_of_calls_state_location_reason_and_remedy(each: Mistake) -> None:
+def test_python_errors_state_location_reason_and_remedy(each: Mistake) -> None:
     names = {"memplan": memplan, "graph_from": graph_from, "A": A, "TWO": TWO, "PLAN": PLAN}
     with pytest.raises(InputError) as caught:
         eval(each.line, names)
@@ -140,7 +140,7 @@ def test_a_wrong_problem_gets_the_same_error_in_requests_and_in_python(server: R
             assert each._replace(where=each.where.removeprefix("p.json").lstrip(": ")).lacking(said) == [], said
 
 
-def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: RunningServer) -> None:
+def test_a_wrong_option_gets_the_same_error_as_a_flag_and_in_a_request(server: RunningServer) -> None:
     tried = 0
     for each in COMMANDS:
         command, *words = shlex.split(each.line)
@@ -157,7 +157,7 @@ def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: RunningServe
     assert tried > 9
 
 
-def test_error_messages_score_well_on_the_rubric() -> None:
+def test_error_messages_average_at_least_4_5_points_on_the_rubric() -> None:
     kinds = {each.kind.partition(":")[0] for each in MISTAKES}
     of_kind = {kind: [each for each in MISTAKES if each.kind.startswith(kind)] for kind in kinds}
     assert {kind for kind, rows in of_kind.items() if len(rows) < 39} == set()
@@ -200,11 +200,11 @@ def test_indexing_rows_by_name_is_refused_with_a_hint(of: Any, wrong: str) -> No
         of[wrong]
 
 
-def test_rows_cannot_be_changed_in_place() -> None:
+def test_rows_of_a_problem_are_immutable() -> None:
     with pytest.raises(AttributeError, match="append: rows must not be changed, as values are frozen"):
         TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 
 
-def test_an_unknown_name_of_memplan_is_reported() -> None:
+def test_an_unknown_attribute_of_the_package_is_reported_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="did you mean plan"):
         getattr(memplan, "plann")  # noqa: B009

@@ -1,4 +1,4 @@
-"""Settings of operators and options of calls: their sources, and the messages for wrong ones."""
+"""Server settings and call options: their sources, defaults, and errors for wrong values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ OPERATIONS = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").re
 ROWS = dict(re.findall(r"^\| `MEMPLAN_([A-Z_]+)` \| [^|]+ \| ([^|]+) \|$", OPERATIONS, re.MULTILINE))
 
 
-def test_variables_that_are_no_settings_are_reported() -> None:
+def test_unknown_memplan_environment_variables_are_reported() -> None:
     names = ("MEMPLAN_WORKRES", "MEMPLAN_WORKERS", "MEMPLAN_KEY", "MEMPLAN_PORT_80_TCP", "MEMPLAN_SERVICE_HOST", "PATH")
     assert unknown_names(dict.fromkeys(names, "")) == ["MEMPLAN_WORKRES"]
 
 
-def test_the_documentation_has_a_row_for_every_setting_in_their_order() -> None:
+def test_the_operations_page_lists_every_setting_in_order() -> None:
     assert [name.lower() for name in ROWS] == list(Settings.model_fields)
 
 
-def test_the_documentation_names_the_defaults() -> None:
+def test_the_operations_page_states_the_default_of_every_setting() -> None:
     for name, field in Settings.model_fields.items():
         if field.default is not None and field.default_factory is None:
             said = ROWS[name.upper()]
@@ -42,7 +42,9 @@ def test_an_empty_environment_variable_counts_as_unset(monkeypatch: pytest.Monke
     assert read_settings().database_url is None
 
 
-def test_the_default_data_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_data_folder_follows_xdg_data_home_or_the_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("MEMPLAN_DATA_FOLDER", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert read_settings().data_folder == tmp_path / "memplan"

@@ -18,7 +18,7 @@ from tests.support.machines import answers, machines, server, wait_until
 from tests.support.postgresql import obstacle, postgresql
 
 
-def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path: Path) -> None:
+def test_a_restarted_server_ends_all_jobs_that_were_open_when_it_was_killed(tmp_path: Path) -> None:
     draw = random.Random(1)
     only = server("server", tmp_path, workers="1")
     with machines(only):
@@ -88,7 +88,7 @@ def test_child_processes_get_no_secrets_and_a_killed_template_is_replaced(tmp_pa
 
 
 @pytest.mark.slow
-def test_all_processes_of_a_server_end_with_it(tmp_path: Path) -> None:
+def test_all_child_processes_of_a_killed_server_end(tmp_path: Path) -> None:
     only = server("server", tmp_path, workers="1")
     with machines(only):
         assert only.process is not None

@@ -1,4 +1,4 @@
-"""Deprecated names still work, and each entrance names the replacement."""
+"""Deprecated questions and options still work, and every entrance names the replacement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARK = (
 
 
 class Options(QuestionOptions):
-    """Options of which one is deprecated."""
+    """Toy options, one of which is deprecated."""
 
     limit: int = Field(3, deprecated=INSTEAD)
     seed: int = 0
@@ -35,7 +35,7 @@ def output_of(program: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_deprecated_question_warns_in_python_and_is_answered() -> None:
+def test_a_deprecated_question_warns_in_python_and_still_answers() -> None:
     said = output_of("import memplan; print(memplan.plan(memplan.read_problem('examples/mobilenet_v2.csv')).peak)")
     assert f"DeprecationWarning: memplan.plan is deprecated {INSTEAD}" in said
     assert "1505280" in said
@@ -49,7 +49,7 @@ def test_a_deprecated_command_prints_a_warning_and_runs() -> None:
     assert '{"peak":1505280}' in said
 
 
-def test_a_deprecated_call_has_a_header_and_is_marked_in_the_schema(tmp_path: Path) -> None:
+def test_a_deprecated_http_call_sends_a_header_and_is_marked_in_the_schema(tmp_path: Path) -> None:
     program = (
         "from fastapi.testclient import TestClient; from memplan.api.http.app import create_app\n"
         "from pathlib import Path; from memplan.api.settings import Settings\n"

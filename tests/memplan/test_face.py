@@ -1,4 +1,4 @@
-"""The import `memplan`: its names and its files."""
+"""The package `memplan`: its exported names, and the files that its functions read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUBJECTS: dict[str, list[Any]] = {
     "liveness": [EXAMPLES / "operations.json"],
     "shapes": [next((EXAMPLES / "symbolic").glob("*.json"))],
 }
-"""Subjects for each question: paths, and JSON objects."""
+"""Arguments for each question: file paths or JSON objects."""
 
 
 def test_memplan_exports_all_questions_and_refuses_unknown_names() -> None:
@@ -43,7 +43,7 @@ def test_memplan_exports_all_questions_and_refuses_unknown_names() -> None:
         memplan.planned  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_type_checkers_see_the_lazily_imported_names() -> None:
+def test_imports_for_type_checkers_match_the_table_of_lazy_imports() -> None:
     of_checkers = next(each for each in ast.parse(Path(memplan.__file__).read_text()).body if isinstance(each, ast.If))
     imports = [each for each in of_checkers.body if isinstance(each, ast.ImportFrom) and "memplan" in str(each.module)]
     table = {f"{each.module}.{alias.name}" for each in imports for alias in each.names}
@@ -61,7 +61,7 @@ def test_each_public_name_exists_is_documented_and_survives_pickling(name: str) 
         assert (inspect.getdoc(value) or "").endswith((".", "```"))
 
 
-def test_importing_memplan_loads_no_other_library() -> None:
+def test_importing_memplan_loads_numpy_and_pydantic_only_on_first_use() -> None:
     program = (
         "import sys; import memplan; before = {*sys.modules}; memplan.Problem;"
         "print(*sorted({'numpy', 'pydantic', 'memplan.planner.model'} & before), end=';');"
@@ -78,7 +78,7 @@ def test_solve_has_an_explicit_signature() -> None:
 
 
 @pytest.mark.parametrize("name", question_rows())
-def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one_value(name: str) -> None:
+def test_each_question_accepts_paths_or_objects_and_options_as_keywords_or_object(name: str) -> None:
     ask, options = getattr(memplan, name), getattr(memplan, f"{name.capitalize()}Options")
     fields = {"time_limit_s": 2.0, **({"to": "c"} if name == "convert" else {})}
     for given in (fields, {"options": options(**fields)}, {"options": fields}, {**fields, "options": options()}):
@@ -87,7 +87,7 @@ def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one
 
 
 @pytest.mark.parametrize("name", ["solve", *question_rows()])
-def test_help_of_a_question_lists_each_option_with_its_default_and_no_internals(name: str) -> None:
+def test_help_of_a_question_lists_each_option_without_internal_names(name: str) -> None:
     text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
     assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))
     fields = {} if name == "solve" else QUESTIONS[name].options.model_fields
@@ -96,7 +96,7 @@ def test_help_of_a_question_lists_each_option_with_its_default_and_no_internals(
     assert fields.keys() <= signature.parameters.keys()
 
 
-def test_a_buffer_without_a_lifetime_gives_a_python_warning() -> None:
+def test_planning_a_buffer_without_a_lifetime_issues_a_python_warning() -> None:
     problem = Problem(buffers=[Buffer(id="a", size=3)])
     for ask in (memplan.plan, memplan.solve):
         with pytest.warns(UserWarning, match='buffer "a": has no lifetime and no conflict'):
@@ -118,14 +118,14 @@ def test_a_written_problem_is_read_back(tmp_path: Path, name: str) -> None:
     assert memplan.read_plan(written, PROBLEM).placements == PLAN.placements
 
 
-def test_a_format_is_requested_by_name_and_is_json_without_one(tmp_path: Path) -> None:
+def test_the_default_format_is_json_unless_named_or_given_by_the_file_extension(tmp_path: Path) -> None:
     assert memplan.write_problem(PROBLEM).startswith(b'{"buffers"')
     assert memplan.write_problem(PROBLEM, tmp_path / "problem.txt", format="csv").startswith(b"id,lower")
     assert memplan.write_plan(PLAN, PROBLEM, format="csv").splitlines()[0] == b"id,lower,upper,size,offset"
     assert memplan.read_plan(memplan.write_plan(PLAN, PROBLEM), PROBLEM) == PLAN
 
 
-def test_models_of_other_systems_are_read_too() -> None:
+def test_read_problem_accepts_tflite_models() -> None:
     assert len(memplan.read_problem(Path(__file__).parents[1] / "models" / "view.tflite").buffers) > 0
 
 
@@ -158,7 +158,7 @@ def test_errors_in_a_file_are_reported_with_its_name(tmp_path: Path) -> None:
     assert caught.value.sentences == (f"{path}: line 2, column 'upper': must be greater than start (5), got 1",)
 
 
-def test_a_failed_write_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_and_preserves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "problem.csv"
     path.write_bytes(b"before")
     beyond = Problem(buffers=PROBLEM.buffers, pools=(Pool(size=5),))

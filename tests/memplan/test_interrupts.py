@@ -45,13 +45,13 @@ print({thread.name for thread in threads} <= {"MainThread"})
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process of Windows sends no SIGINT to itself")
 @pytest.mark.parametrize("solver", ["auto", "exact"])
-def test_an_interrupt_ends_a_search_in_a_script(solver: str) -> None:
+def test_ctrl_c_in_a_script_raises_keyboard_interrupt_and_stops_the_search(solver: str) -> None:
     command = [sys.executable, "-c", SCRIPT, str(HARD), solver]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("interrupted True False\n", "")
 
 
-def test_a_handler_of_the_caller_stays_in_charge() -> None:
+def test_a_custom_sigint_handler_of_the_caller_is_not_replaced() -> None:
     command = [sys.executable, "-c", OWN_HANDLER]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("True\n", "")

@@ -1,4 +1,4 @@
-"""memplan without the parts of Python that only POSIX systems have, as on Windows."""
+"""memplan works without the POSIX-only parts of Python, as on Windows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMANDS = 'from memplan.api.cli.main import main; main(["plan", "examples/mobil
 
 
 def plan_printed_by(program: str) -> dict[str, object]:
-    """Return the plan that a program prints, as on a machine without POSIX."""
+    """Return the JSON object that a program prints when run without the POSIX-only parts of Python."""
     command = [sys.executable, "-c", AS_ON_WINDOWS + program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
     plan: dict[str, object] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""The server that deployment tests use."""
+"""A server for the tests of deployment files and documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CI step: its shell lines, run with a runner's environment."""
+"""The GitHub action: its shell steps, run in the environment of a runner."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[str], str, str]:
-    """Run the checking step: (result, outputs, summary)."""
+    """Run the action's check step; return the finished process, the step outputs and the job summary."""
     given = {name: str(row.get("default", "")) for name, row in ACTION["inputs"].items()}
     given |= {"problem": "my model.csv", "memplan": str(MEMPLAN)}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
@@ -58,7 +58,7 @@ def _expand(value: str, inputs: dict[str, str]) -> str:
     return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda match: inputs[match[1]], value)
 
 
-def test_the_action_passes_and_leaves_reports(workspace: Path) -> None:
+def test_the_action_passes_within_the_budget_and_writes_reports(workspace: Path) -> None:
     done, outputs, summary = step(workspace, budget="96\n\n")
     assert (done.returncode, outputs) == (0, "passed=true\n")
     assert summary.startswith("## Memory of my model.csv: within limits")
@@ -139,7 +139,7 @@ def blocks_of(lock: str) -> dict[tuple[str, str], str]:
     return {(match[1], match[2]): text for match, text in zip(found, texts, strict=True) if match}
 
 
-def test_the_action_installs_one_wheel_which_is_that_of_its_version_or_the_one_that_is_named(tmp_path: Path) -> None:
+def test_the_action_installs_the_wheel_of_its_version_or_the_given_wheel(tmp_path: Path) -> None:
     (step,) = (found for found in ACTION["runs"]["steps"] if found["name"] == "Install memplan")
     pip = tmp_path / "memplan" / "bin" / "pip"
     pip.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Questions written down before anybody looked for answers, and the places in the documents that answer them."""
+"""Common user questions, collected in advance, and the passages of the documentation that answer them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ LINES = (
     "from memplan.api.cli.main import main; out = os.dup(1); os.dup2(os.open(os.devnull, os.O_WRONLY), 1);"
     "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
 )
-"""Script that runs lines in one process as if packages were not installed, and prints each exit status."""
+"""Script that runs several command lines as if packages were not installed, and prints their exit statuses."""
 EXTRAS = sorted(("torch", *(package for packages in PACKAGES.values() for package in packages)))
 HARD = "examples/problems/minimalloc/A.1048576.csv"
 
@@ -41,7 +41,7 @@ def base(
     *arguments: str, missing: list[str] = EXTRAS, program: str = PROGRAM, folder: Path = ROOT, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        # Packages that are hidden here are declared all the same, and a warning says that they are left out.
+        # Hidden packages are still declared as installed, which causes a warning to ignore.
         [sys.executable, "-W", "ignore::UserWarning", "-c", program, ",".join(missing), *arguments],
         cwd=folder,
         env=os.environ | settings,
@@ -52,7 +52,7 @@ def base(
     )
 
 
-def test_the_base_plans_explains_orders_and_checks() -> None:
+def test_the_base_install_plans_explains_orders_and_checks() -> None:
     lines = {
         "memplan plan examples/two_memories.json": "0",
         "memplan explain examples/mobilenet_v2.csv --capacity 1MiB": "1",
@@ -66,7 +66,7 @@ def test_the_base_plans_explains_orders_and_checks() -> None:
     assert done.stdout.split() == list(lines.values())
 
 
-def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp_path: Path) -> None:
+def test_commands_of_the_readme_run_in_the_base_install_or_name_their_documented_extra(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for page in ("README.md", "docs/reference.md"):
         (block,) = re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
@@ -78,8 +78,8 @@ def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp
         assert set(re.findall(r"memplan\[(\w+)\]", done.stderr)) == {note.split()[-1] for note in failed.values()}
 
 
-def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path) -> None:
-    # Without an engine only the fewest moves are missing.
+def test_the_base_install_compares_and_audits_suboptimal_plans(tmp_path: Path) -> None:
+    # Without an engine, the audit lacks only the minimum number of moves.
     plan = str(tmp_path / "plan.json")
     assert base("plan", HARD, "--solver", "reference:tflite-micro-greedy", "-o", plan).returncode == 0
     line = "not tried: the search for the fewest needs ortools, which is not installed: pip install 'memplan[engines]'"
@@ -90,7 +90,7 @@ def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path
     assert json.loads(done.stdout)["kept"]["proved"] is False
 
 
-def test_the_base_proves_hard_problems() -> None:
+def test_the_base_install_proves_a_hard_problem_optimal() -> None:
     done = base("plan", HARD)
     assert json.loads(done.stdout)["status"] == "optimal"
     assert done.stderr == ""
@@ -105,7 +105,7 @@ def test_the_base_proves_hard_problems() -> None:
         (("worker",), "", "server"),
     ],
 )
-def test_a_missing_package_is_reported_with_the_line_that_installs_it(
+def test_a_missing_package_is_reported_with_its_install_command(
     arguments: tuple[str, ...], package: str, extra: str
 ) -> None:
     done = base(*arguments)
@@ -124,7 +124,7 @@ def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: P
         _ = Library(tmp_path).handle
 
 
-def test_an_unbuilt_checkout_is_not_reported_as_a_fault(tmp_path: Path) -> None:
+def test_an_unbuilt_checkout_is_not_reported_as_an_internal_error(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.rmtree(tmp_path / "solvers/core/built")
     shutil.copy(ROOT / "examples/mobilenet_v2.csv", tmp_path)
@@ -138,7 +138,7 @@ def test_an_unbuilt_checkout_is_not_reported_as_a_fault(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_the_doctor_reports_which_code_runs_and_how_to_install_the_rest() -> None:
+def test_doctor_lists_the_loaded_libraries_and_how_to_install_missing_extras() -> None:
     lines = base("doctor").stdout.splitlines()
     for folder in folders(ROOT):
         library = library_of(folder)

@@ -1,4 +1,4 @@
-"""The Bazel rules: loaded as Starlark, analysed, and their actions run; Bazel itself is not needed."""
+"""The Bazel rules: loaded as Starlark, analysed and executed without Bazel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def declare(workspace: Workspace, rule: str, name: str, **attributes: Any) -> No
 
 
 def run_target(workspace: Workspace, name: str) -> subprocess.CompletedProcess[str]:
-    """Run a test target as Bazel does."""
+    """Run a test target with the environment that Bazel sets; return the finished process."""
     executable = workspace.targets[name].executable
     assert executable is not None
     environment = os.environ | {"XML_OUTPUT_FILE": str(workspace.folder / "test.xml")}
@@ -46,7 +46,7 @@ def run_target(workspace: Workspace, name: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
+def test_the_bazel_rule_memplan_plan_generates_c_sources(workspace: Workspace) -> None:
     declare(workspace, "memplan_plan", "arena", capacity=["sram=1KiB"], budget=["sram=96"])
     check, export = workspace.actions
     assert (check().returncode, export().returncode) == (0, 0)
@@ -58,14 +58,16 @@ def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_a_profile_of_bazel_selects_the_pools_that_are_used(profile: str, used: int, workspace: Workspace) -> None:
+def test_the_bazel_attribute_profile_decides_which_pool_is_filled(
+    profile: str, used: int, workspace: Workspace
+) -> None:
     (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
     declare(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
     assert workspace.actions[0]().returncode == 0
     assert json.loads((workspace.folder / "arena.json").read_text())["pools"][0]["used"] == used
 
 
-def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:
+def test_a_bazel_build_fails_above_its_budget(workspace: Workspace) -> None:
     declare(workspace, "memplan_plan", "arena", budget=["95"], to="malloc-c")
     done = workspace.actions[0]()
     assert done.returncode == 1
@@ -81,7 +83,7 @@ def test_a_bazel_build_is_checked_against_its_table_in_a_budgets_file(workspace:
     assert run_target(workspace, "memory_test").returncode == 1
 
 
-def test_a_bazel_test_fails_after_growth_with_a_junit_log(workspace: Workspace) -> None:
+def test_a_bazel_test_fails_after_growth_and_writes_a_junit_log(workspace: Workspace) -> None:
     baseline = workspace.folder / "it's memory.json"
     subprocess.run([MEMPLAN, "check", workspace.folder / "buffers.csv", "--save-baseline", baseline, "-q"], check=True)
     declare(workspace, "memplan_check_test", "memory_test", baseline="it's memory.json", tolerance="1%")
@@ -97,11 +99,11 @@ def test_a_bazel_test_fails_after_growth_with_a_junit_log(workspace: Workspace) 
 
 
 @pytest.mark.parametrize("attributes", [{"to": "rust"}, {"size": "5"}, {"budget": "5"}])
-def test_wrong_attributes_are_refused(attributes: dict[str, Any], workspace: Workspace) -> None:
+def test_the_bazel_rule_refuses_wrong_attributes(attributes: dict[str, Any], workspace: Workspace) -> None:
     with pytest.raises(AssertionError):
         declare(workspace, "memplan_plan", "arena", **attributes)
 
 
-def test_every_attribute_is_documented(workspace: Workspace) -> None:
+def test_every_attribute_of_the_bazel_rules_is_documented(workspace: Workspace) -> None:
     rules = workspace.load(ROOT / "bazel" / "defs.bzl")
     assert all(row.doc for row in rules["_PROBLEM_ATTRS"].values())

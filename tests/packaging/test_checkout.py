@@ -1,4 +1,4 @@
-"""A checkout after `pip install .`: Python started in its folder imports the checkout, with the installed core."""
+"""A checkout after `pip install .`: Python in its folder imports the checkout but loads the installed core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.house_copies import PACKAGES, ROOT
 
 pytestmark = pytest.mark.slow
 PAGES = ("README.md", "docs/plan.md", "docs/verify.md", "docs/explanations.md", "docs/liveness.md")
-"""Pages whose Python needs nothing but the examples."""
+"""Pages whose Python examples need only the files in `examples/`."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installed_core(tmp_path: Path) -> Path:
-    """Return a folder with the files of an installed core, and the note that identifies its sources."""
+    """Return a site folder with an installed core: its libraries and the `sources.txt` of their source hash."""
     (tmp_path / f"memplan-{__version__}.dist-info").mkdir()
     (tmp_path / f"memplan-{__version__}.dist-info" / "METADATA").write_text(f"Name: memplan\nVersion: {__version__}\n")
     for folder in folders(ROOT):
@@ -41,13 +41,13 @@ def installed_core(tmp_path: Path) -> Path:
 
 
 def run(checkout: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Without the environment's own memplan, which may be a checkout with a core.
+    # Hides the environment's own memplan, which may be a checkout with a compiled core.
     hidden = {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=checkout, env=os.environ | hidden, capture_output=True, text=True, check=False)
 
 
-def test_the_python_of_the_pages_runs_in_a_checkout_with_the_installed_core(
+def test_python_examples_of_the_docs_run_in_a_checkout_with_the_installed_core(
     checkout: Path, installed_core: Path
 ) -> None:
     texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
@@ -60,7 +60,7 @@ def test_the_python_of_the_pages_runs_in_a_checkout_with_the_installed_core(
     )
 
 
-def test_the_command_is_a_module_and_uses_the_installed_core(checkout: Path, installed_core: Path) -> None:
+def test_python_m_memplan_in_a_checkout_uses_the_installed_core(checkout: Path, installed_core: Path) -> None:
     done = run(checkout, installed_core, "-m", "memplan", "plan", "examples/mobilenet_v2.csv", "--format", "peak")
     assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
 

@@ -1,4 +1,4 @@
-"""The CMake function in projects that are configured, built and run."""
+"""The CMake function `memplan_plan`, in projects that are configured, built and run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
+def test_the_cmake_example_is_planned_checked_compiled_and_run(project: Path) -> None:
     assert_success(configure(project))
     assert "memplan: sram: 768 bytes of 768 (+0)" in assert_success(build(project))
     assert subprocess.check_output([project / "build" / "example"]) == b"768 bytes, conv1 at 512\n"
@@ -68,7 +68,7 @@ def test_a_cmake_build_is_checked_against_a_budgets_file(project: Path) -> None:
     assert "over-budget" in done.stdout + done.stderr
 
 
-def test_a_profile_of_cmake_selects_the_pools_that_are_used(project: Path) -> None:
+def test_the_cmake_argument_profile_decides_which_pool_is_filled(project: Path) -> None:
     (project / "pools.json").write_text(json.dumps(PROFILED))
     lists = project / "CMakeLists.txt"
     start, _, end = lists.read_text().partition("  PROBLEM buffers.csv")
@@ -82,7 +82,7 @@ def test_a_cmake_build_fails_above_the_budget_or_after_growth(project: Path) -> 
     buffers = project / "buffers.csv"
     buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
     assert_success(configure(project))
-    for budget in (768, 768, 767):  # a failed check runs again, and another budget is another check
+    for budget in (768, 768, 767):  # a failed check and a changed budget must both rerun the check
         lists = project / "CMakeLists.txt"
         lists.write_text(lists.read_text().replace("BUDGET sram=768", f"BUDGET sram={budget}"))
         done = build(project, "--target", "arena")
@@ -92,7 +92,7 @@ def test_a_cmake_build_fails_above_the_budget_or_after_growth(project: Path) -> 
         assert '"conv1" (+16 bytes, grown, was 256)' in said
 
 
-def test_a_missing_baseline_is_reported_with_the_target_that_writes_it(project: Path) -> None:
+def test_cmake_reports_a_missing_baseline_with_the_target_that_writes_it(project: Path) -> None:
     (project / "memory.json").unlink()
     assert "build arena_baseline and configure" in " ".join(assert_success(configure(project)).split())
     assert_success(build(project, "--target", "arena_baseline"))
@@ -108,7 +108,7 @@ def test_a_missing_baseline_is_reported_with_the_target_that_writes_it(project: 
         ("PROBLEM x.csv SIZE 5", "memplan_plan(arena): unknown arguments: SIZE;5"),
     ],
 )
-def test_wrong_arguments_are_reported_when_configuring(arguments: str, sentence: str, tmp_path: Path) -> None:
+def test_cmake_reports_wrong_arguments_at_configuration(arguments: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nfind_package(memplan REQUIRED)\n"
         f"memplan_plan(arena {arguments})\n"
@@ -118,7 +118,7 @@ def test_wrong_arguments_are_reported_when_configuring(arguments: str, sentence:
     assert sentence in " ".join(done.stderr.split())
 
 
-def test_a_missing_command_is_reported(tmp_path: Path) -> None:
+def test_cmake_reports_a_missing_memplan_command(tmp_path: Path) -> None:
     script = tmp_path / "script.cmake"
     script.write_text(
         "cmake_minimum_required(VERSION 3.20)\nset(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)\n"
@@ -132,7 +132,7 @@ def test_a_missing_command_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
-def test_firmware_gets_its_buffers_where_the_linker_script_says(tmp_path: Path) -> None:
+def test_firmware_buffers_are_linked_at_the_planned_addresses(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "cmake" / "buffers.csv", tmp_path)
     (tmp_path / "problem.json").write_text(
         '{"buffers": [{"id": "image", "size": 512, "start": 0, "end": 2}, {"id": "conv1", "size": 256, "start": 1,'

@@ -1,4 +1,4 @@
-"""The container's files, checked as far as possible without building it."""
+"""The Dockerfile and its related files, checked without building an image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("FROM ") :]
 
 
-def test_every_stage_uses_the_chosen_base_image_and_foreign_images_are_pinned_by_digest() -> None:
+def test_every_docker_stage_uses_the_base_image_and_images_are_pinned_by_digest() -> None:
     base, *stages = re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE)
     assert stages == ["FROM ${BASE} AS build", "FROM ${BASE}"]
     others = re.findall(r"^ +image: (?!memplan$)(.*)", (ROOT / "docker/compose.yml").read_text(), re.MULTILINE)
@@ -26,22 +26,22 @@ def test_every_stage_uses_the_chosen_base_image_and_foreign_images_are_pinned_by
         assert re.search(r"@sha256:[0-9a-f]{64}$", image)
 
 
-def test_the_image_does_not_run_as_root() -> None:
+def test_the_container_image_does_not_run_as_root() -> None:
     (user,) = re.findall(r"^USER (\d+):(\d+)$", LAST_STAGE, re.MULTILINE)
     assert "0" not in user
 
 
-def test_the_last_stage_installs_no_package_and_has_a_health_check() -> None:
+def test_the_last_docker_stage_runs_no_command_and_has_a_health_check() -> None:
     assert "RUN" not in LAST_STAGE
     assert "HEALTHCHECK" in LAST_STAGE
 
 
-def test_the_default_image_serves_without_keys_as_its_command_states() -> None:
+def test_the_default_command_of_the_image_states_that_no_keys_are_required() -> None:
     (command,) = re.findall(r"^CMD (\[.*\])$", LAST_STAGE, re.MULTILINE)
     assert json.loads(command) == ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
 
 
-def test_the_image_keeps_its_data_in_a_volume_that_its_user_may_write() -> None:
+def test_the_image_stores_data_in_a_volume_writable_by_its_user() -> None:
     (volume,) = re.findall(r"^VOLUME (\S+)$", LAST_STAGE, re.MULTILINE)
     assert f"MEMPLAN_DATA_FOLDER={volume}\n" in LAST_STAGE
     assert f"COPY --from=build --chown=10001:10001 {volume} {volume}\n" in LAST_STAGE
@@ -53,7 +53,7 @@ def test_installed_packages_are_locked_by_hashes(name: str) -> None:
     assert all("==" in block and "--hash=sha256:" in block for block in blocks if not block.startswith("#"))
 
 
-def test_every_dependency_is_locked() -> None:
+def test_every_dependency_is_in_a_lock_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     locks = {"requirements.lock": project["project"]["dependencies"], "docker/build.lock": ["hatchling"]}
     for name, asked in locks.items():
@@ -61,7 +61,7 @@ def test_every_dependency_is_locked() -> None:
         assert {re.split(r"[<>=\[ ]", text)[0] for text in asked} <= locked
 
 
-def test_files_that_the_build_copies_are_in_its_context() -> None:
+def test_files_copied_by_the_docker_build_are_in_its_context() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     let_in = {line.removeprefix("!") for line in lines if line.startswith("!")}
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -76,7 +76,7 @@ def test_the_smoke_test_passes_on_a_running_service(server: RunningServer) -> No
     assert "it plans, verifies and refuses what is wrong" in tried.stdout
 
 
-def test_the_container_tests_are_skipped_with_a_reason_where_its_build_tool_is_missing(tmp_path: Path) -> None:
+def test_the_container_script_reports_a_skip_without_its_build_tool(tmp_path: Path) -> None:
     (tmp_path / "project" / "docker").mkdir(parents=True)
     script = shutil.copy(ROOT / "docker/ci.sh", tmp_path / "project" / "docker" / "ci.sh")
     tried = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
@@ -87,7 +87,7 @@ def test_the_container_tests_are_skipped_with_a_reason_where_its_build_tool_is_m
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
-def test_lower_bounds_exclude_vulnerable_versions_and_the_locks_respect_them(lock: str) -> None:
+def test_dependency_ranges_and_locks_exclude_vulnerable_versions(lock: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
     for extra, name, least in (

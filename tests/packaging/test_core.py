@@ -1,4 +1,4 @@
-"""The planner that programs link: what docs/core.md shows, ways to have it, adapters; compiled and run."""
+"""The C++ core that programs link: the programs of docs/core.md, its installation, and adapters, compiled and run."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def run(*command: str | Path, text: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def linked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the files of `memplan core -o`, compiled as the page describes."""
+    """Return a folder with the files of `memplan core -o`, compiled as docs/core.md describes."""
     folder = tmp_path_factory.mktemp("core")
     assert main(["core", "-o", str(folder)]) == 0
-    level = () if DEPTH > 1 else ("-O1",)  # of one large file, -O2 takes twice as long
+    level = () if DEPTH > 1 else ("-O1",)  # -O2 takes twice as long for one large file
     run("c++", *FLAGS, *level, "-Wall", "-Wextra", "-Werror", "-c", folder / "memplan.cpp", "-o", folder / "memplan.o")
     return folder
 
 
 def compile_program(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
-    """Compile a C++ program with the planner and return it."""
+    """Compile a C++ program, link it with the core, and return its path."""
     made = linked / sources[0].stem
     include = (f"-I{linked}", f"-I{ADAPTERS}", f"-I{CORE}")
     run(
@@ -86,7 +86,7 @@ def test_the_command_core_prints_the_folder_of_its_sources(capsys: pytest.Captur
     assert main(["core"]) == 2
 
 
-def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked_folder: Path) -> None:
+def test_the_documented_c_program_links_with_only_the_c_library(linked_folder: Path) -> None:
     (linked_folder / "main.c").write_text(code_block("c"))
     pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
     run(
@@ -101,21 +101,21 @@ def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked
     assert run(linked_folder / "main") == f"{TWO}, at least 602112\n"
 
 
-def test_sources_of_the_core_name_their_licence(linked_folder: Path) -> None:
+def test_sources_of_the_core_state_their_licence(linked_folder: Path) -> None:
     for file in (linked_folder / "memplan.h", linked_folder / "memplan.cpp", CORE / "memplan.hpp"):
         assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
 
 
 @pytest.fixture(scope="module")
 def sanitized_planner(linked_folder: Path) -> Path:
-    """Return the planner, compiled with checks for bad memory addresses and undefined behavior."""
+    """Return the core's object file, compiled with the address and undefined-behaviour sanitizers."""
     made = linked_folder / "watched.o"
     run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
     return made
 
 
 @pytest.mark.parametrize("compiler", [("cc", "-std=c11", "-pedantic"), ("c++", "-x", "c++", "-std=c++17")])
-def test_the_example_program_of_the_page_selects_memories_and_explains_why_nothing_fits(
+def test_the_documented_program_that_chooses_memories_prints_the_documented_output(
     linked_folder: Path, sanitized_planner: Path, compiler: tuple[str, ...]
 ) -> None:
     (linked_folder / "choose.c").write_text(code_block("c", 1))
@@ -135,7 +135,9 @@ def test_memory_choices_of_the_core_pass_the_check_and_match_brute_force(
     assert 0 < explained <= none
 
 
-def test_the_core_refuses_wrong_homes_with_the_row_and_the_rule(linked_folder: Path, sanitized_planner: Path) -> None:
+def test_the_core_reports_the_row_and_rule_of_wrong_memory_choices(
+    linked_folder: Path, sanitized_planner: Path
+) -> None:
     program = linked_folder / "homes"
     sources = (PROGRAMS / "homes.c", sanitized_planner)
     run("cc", "-std=c11", *WATCHED, f"-I{linked_folder}", "-c", sources[0], "-o", linked_folder / "homes.o")
@@ -155,7 +157,7 @@ def test_a_c_program_plans_csv_files_with_the_core(linked_folder: Path) -> None:
     assert {tuple(row.split(",")[:3]) for row in rows} == sizes
     file.write_text(
         "buffer,start,end,size,offset\na,0,3,5,\nb,3,4,6,0\n"
-    )  # the last moment of one is the first of the other
+    )  # inclusive ends: the last step of one buffer is the first of the other
     assert run(program, file).splitlines() == ["optimal: 11 bytes, at least 11", "0,4,5,6", "3,5,6,0"]
     done = subprocess.run([program, file, "0"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.count("the capacity must not be 0")) == (1, 1)
@@ -164,7 +166,7 @@ def test_a_c_program_plans_csv_files_with_the_core(linked_folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, f'{file}: the column "gaps" is not known\n')
 
 
-def test_the_program_of_the_page_in_cpp_plans(linked_folder: Path) -> None:
+def test_the_documented_cpp_program_plans(linked_folder: Path) -> None:
     (linked_folder / "spans.cpp").write_text(code_block("cpp"))
     assert run(compile_program(linked_folder, linked_folder / "spans.cpp")) == "200704\n"
     assert len((CORE / "memplan.hpp").read_text().splitlines()) < 150
@@ -184,9 +186,9 @@ def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_finds_the_core_installed_as_sources_and_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cmake_uses_the_core_installed_as_sources_or_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = tmp_path / "prefix"
-    # Not optimised, and each text once, as compiling takes most of the time. Square roots are then function calls.
+    # Unoptimised and cached, because compiling dominates; unoptimised square roots are function calls.
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))
     places = f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"
     kind = "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"
@@ -194,7 +196,9 @@ def test_cmake_finds_the_core_installed_as_sources_and_fetched(tmp_path: Path, m
     run("cmake", "--build", tmp_path / "lib")
     run("cmake", "--install", tmp_path / "lib")
     shows = re.findall(r'python -c "(import memplan.*?)"`', (ROOT / "docs" / "builds.md").read_text())
-    package = run(sys.executable, "-c", *shows).strip()  # of this checkout: as editable installations have it
+    package = run(
+        sys.executable, "-c", *shows
+    ).strip()  # the CMake package in this checkout, as in an editable installation
     fetched = f"include(FetchContent)\nFetchContent_Declare(memplan SOURCE_DIR {ROOT} SOURCE_SUBDIR solvers/core)\n"
     ways = {
         "installed": ("C", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={prefix}/lib/cmake/memplan",)),
@@ -215,7 +219,7 @@ def test_cmake_finds_the_core_installed_as_sources_and_fetched(tmp_path: Path, m
         run("cmake", "-S", folder, "-B", folder / "build", *kind, *options)
         run("cmake", "--build", folder / "build", "--target", "main")
         assert TWO in run(folder / "build" / "main")
-        if "CXX" in languages:  # in the compiler's own default, which may be C++17
+        if "CXX" in languages:  # compiles with the compiler's default standard, which may be C++17
             run("cmake", "--build", folder / "build", "--target", "spans")
             assert run(folder / "build" / "spans") == "200704\n"
     if shutil.which("pkg-config") is not None:
@@ -253,7 +257,7 @@ def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(l
         ]
         fixed = [row | {"offset": offset} for row, offset in zip(buffers, offsets, strict=True)]
         ours = solve(Problem(buffers=buffers), deterministic=True)
-        # Pinned, they are refused where two that are alive together share bytes.
+        # Pinned buffers that overlap while alive together must be refused.
         assert solve(Problem(buffers=fixed)).peak == ours.peak, seed
 
 
@@ -272,7 +276,7 @@ def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(li
     assert (done.returncode, done.stderr) == (1, "NOT_FOUND: nothing fits\n")
 
 
-def test_the_pypto_adapter_supports_the_features_of_its_problems(linked_folder: Path) -> None:
+def test_the_pypto_adapter_plans_its_features_and_reports_infeasible_and_unsupported(linked_folder: Path) -> None:
     program = compile_program(linked_folder, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
     said = {line.split()[0]: [*map(int, line.split()[1:])] for line in run(program).splitlines()}
     feasible, infeasible, unsupported = 0, 1, 4
@@ -313,7 +317,7 @@ def test_a_model_runs_with_a_plan_of_two_arenas(linked_folder: Path, capfd: pyte
 
 
 @pytest.mark.skipif(find_spec("omnimalloc") is None, reason="needs omnimalloc")
-def test_an_allocator_of_omnimalloc_keeps_pins_and_its_peak_is_that_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_omnimalloc_allocator_keeps_pins_and_reaches_the_peak_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ADAPTERS))
     program = """
 from omnimalloc import Allocation, allocate

@@ -52,7 +52,7 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def assert_arguments_are_known(arguments: list[str]) -> None:
-    """Check a container's start command against the options of the command."""
+    """Assert that every flag of a container's start command is an option of that memplan command."""
     known = {flag for each in make_command(arguments[0]).params for flag in each.opts}
     assert [text for text in arguments if text.startswith("--") and text not in known] == []
 
@@ -70,17 +70,17 @@ def test_the_kustomization_lists_exactly_the_files_that_exist() -> None:
     assert KUSTOMIZATION["namespace"] in objects_of_kind("Namespace")
 
 
-def test_no_object_is_duplicated() -> None:
+def test_no_kubernetes_object_is_duplicated() -> None:
     names = [(found["kind"], found["metadata"]["name"]) for _, found in OBJECTS]
     assert len(names) == len(set(names))
 
 
-def test_the_kustomization_sets_every_image() -> None:
+def test_the_kustomization_sets_the_image_of_every_deployment() -> None:
     images = {entry["name"] for entry in KUSTOMIZATION["images"]}
     assert {container(found)["image"] for found in DEPLOYMENTS.values()} == images
 
 
-def test_every_referenced_object_exists() -> None:
+def test_every_config_map_and_secret_referenced_by_a_deployment_exists() -> None:
     generated = {entry["name"] for entry in KUSTOMIZATION["configMapGenerator"]}
     for found in DEPLOYMENTS.values():
         for inner in mappings(found):
@@ -108,7 +108,7 @@ def test_every_selector_matches_its_pods() -> None:
         assert budget["spec"]["selector"]["matchLabels"] == labels[name]
 
 
-def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None:
+def test_an_autoscaled_deployment_does_not_set_its_replica_count() -> None:
     for scaler in objects_of_kind("HorizontalPodAutoscaler").values():
         target = scaler["spec"]["scaleTargetRef"]
         assert "replicas" not in DEPLOYMENTS[target["name"]]["spec"]
@@ -117,7 +117,7 @@ def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None
         assert f"name: {{as: {name}}}" in (ROOT / "docs" / "operations.md").read_text()
 
 
-def test_no_pod_reaches_the_addresses_of_a_platform_and_none_reaches_workers() -> None:
+def test_network_policies_block_platform_metadata_addresses_and_ingress_to_workers() -> None:
     for name, policy in objects_of_kind("NetworkPolicy").items():
         assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
         blocks = [to["ipBlock"] for rule in policy["spec"]["egress"] for to in rule.get("to", ()) if "ipBlock" in to]
@@ -126,7 +126,7 @@ def test_no_pod_reaches_the_addresses_of_a_platform_and_none_reaches_workers() -
         assert {"169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"} <= set(blocks[0]["except"])
 
 
-def test_every_pod_is_fenced_and_needs_no_rights() -> None:
+def test_every_pod_has_a_network_policy_and_no_privileges() -> None:
     assert set(objects_of_kind("NetworkPolicy")) == set(DEPLOYMENTS)
     for found in DEPLOYMENTS.values():
         pod = found["spec"]["template"]["spec"]
@@ -145,7 +145,7 @@ def settings_of(said: Mapping[str, str]) -> Settings:
 
 
 def containers() -> Iterator[tuple[str, Settings, int, int]]:
-    """Yield each memplan container: command, settings, memory limit, and most bytes of its files in memory."""
+    """Yield each memplan container: command, settings, memory limit, and maximum bytes of its in-memory files."""
     literals = dict(text.split("=", 1) for text in KUSTOMIZATION["configMapGenerator"][0]["literals"])
     for pod in map(container, DEPLOYMENTS.values()):
         said = literals | {one["name"]: one["value"] for one in pod["env"] if "value" in one}
@@ -163,21 +163,21 @@ def byte_count(text: str) -> int:
 
 
 def memory_limit(command: str, settings: Settings, *, of_key: bool) -> int:
-    """Return the most bytes that a container takes, by docs/operations.md: of one key, or of all together."""
+    """Return the memory bound of docs/operations.md, in bytes, for requests of one key or of all keys together."""
     assert settings.worker_memory_bytes is not None
-    if command == "worker":  # and one job of another key beside its own
+    if command == "worker":  # with all keys, also one job of another key
         jobs = settings.workers + (not of_key)
         return OWN_BYTES // 2 + jobs * (max_bytes("model", settings) + settings.worker_memory_bytes)
     bodies = BODIES_HELD * settings.max_body_bytes // (2 if of_key else 1)
-    at_once = 1 + MOST * (settings.solves + (not of_key))  # one reads a large body
+    at_once = 1 + MOST * (settings.solves + (not of_key))  # one extra child process reads a large body
     return OWN_BYTES + bodies + at_once * settings.worker_memory_bytes
 
 
 OWN_BYTES = 400_000_000
-"""The memory of a server with its template process and its caches, without the requests of callers."""
+"""Bytes of a server with its template process and caches, without requests."""
 
 
-def test_one_key_can_use_at_most_six_tenths_of_a_containers_memory() -> None:
+def test_requests_of_one_key_use_at_most_60_percent_of_a_containers_memory() -> None:
     found = list(containers())
     assert sorted(command for command, *_ in found) == ["serve", "serve", "worker", "worker"]
     for command, settings, limit, in_memory in found:
@@ -185,7 +185,7 @@ def test_one_key_can_use_at_most_six_tenths_of_a_containers_memory() -> None:
         assert memory_limit(command, settings, of_key=False) + in_memory < limit, (command, limit)
 
 
-def test_the_docs_have_the_formulas_of_a_servers_memory() -> None:
+def test_the_operations_page_states_the_formulas_of_server_memory() -> None:
     pages = " ".join((ROOT / "docs" / "operations.md").read_text().split())
     own, model = f"{OWN_BYTES / 1e9:g} GB", max_bytes("model", Settings(max_body_bytes=1))
     assert f"`{own} + {BODIES_HELD // 2} B + (1 + {MOST} S) W`" in pages
@@ -193,25 +193,25 @@ def test_the_docs_have_the_formulas_of_a_servers_memory() -> None:
     assert f"`{OWN_BYTES / 2e9:g} GB + J ({model} B + W)`" in pages
 
 
-def test_memory_file_systems_of_compose_have_a_size_limit() -> None:
+def test_every_compose_service_limits_memory_and_tmpfs_size() -> None:
     for service in COMPOSE["services"].values():
         assert "memory" in service["deploy"]["resources"]["limits"]
         assert all("size=" in place for place in service.get("tmpfs", ()))
 
 
-def test_probes_use_the_paths_and_ports_of_servers() -> None:
+def test_kubernetes_probes_use_healthz_and_readyz() -> None:
     server = container(DEPLOYMENTS["server"])
     probes = {name: server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 
 
-def test_every_server_that_others_can_reach_requires_keys() -> None:
+def test_deployed_servers_require_keys() -> None:
     for arguments in (container(DEPLOYMENTS["server"])["args"], COMPOSE["services"]["server"]["command"]):
         assert arguments[0] == "serve"
         assert "--without-keys" not in arguments
 
 
-def test_containers_are_started_with_flags_that_the_command_has() -> None:
+def test_container_start_commands_use_existing_flags() -> None:
     for found in DEPLOYMENTS.values():
         assert_arguments_are_known(container(found)["args"])
     for service in COMPOSE["services"].values():
@@ -240,7 +240,7 @@ def test_compose_refers_only_to_defined_services_networks_and_volumes() -> None:
     assert "@postgres/" in services["worker"]["environment"]["MEMPLAN_DATABASE_URL"]
 
 
-def test_only_servers_are_reached_from_outside() -> None:
+def test_only_the_compose_server_is_reachable_from_outside() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     reached = {
         name for name, service in COMPOSE["services"].items() if "ports" in service or "outside" in service["networks"]
@@ -248,7 +248,7 @@ def test_only_servers_are_reached_from_outside() -> None:
     assert reached == {"server"}
 
 
-def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
+def test_every_prometheus_alert_has_a_firing_and_a_silent_test() -> None:
     folder = ROOT / "docker" / "prometheus"
     rules = [rule for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"] for rule in group["rules"]]
     tried = [
@@ -263,7 +263,7 @@ def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
 
 
 @pytest.mark.slow
-def test_alerts_fire_in_the_tests_of_prometheus() -> None:
+def test_promtool_accepts_the_alert_rules_and_their_tests() -> None:
     if (program := shutil.which("promtool")) is None:
         pytest.skip("promtool, which Debian's package prometheus brings, is not installed")
     folder = ROOT / "docker" / "prometheus"
@@ -272,7 +272,7 @@ def test_alerts_fire_in_the_tests_of_prometheus() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_prometheus_has_a_key_and_its_alerts_use_existing_metrics() -> None:
+def test_prometheus_authenticates_with_a_key_and_its_alerts_use_existing_metrics() -> None:
     folder = ROOT / "docker" / "prometheus"
     monitor = yaml.safe_load((folder / "monitor.yaml").read_text())
     (endpoint,) = monitor["spec"]["endpoints"]

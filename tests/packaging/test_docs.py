@@ -1,4 +1,4 @@
-"""The examples in `docs/` run: library calls, commands and files."""
+"""The Python examples, commands and files shown in `docs/` work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def run_page(page: str, without: str = "", **names: Any) -> dict[str, Any]:
-    """Run the Python of a page, with the text `without` removed, and with the names that the page assumes."""
+    """Run the Python blocks of a page in one namespace (initially `names`), without the text `without`; return it."""
     for code in blocks(page, "python"):
         assert without in code
         exec(compile(code.replace(without, ""), page, "exec"), names)
@@ -58,33 +58,33 @@ def problem() -> Problem:
     return public_problems.problem("tflite/kws_dscnn_int8.csv")
 
 
-def test_the_examples_of_re_planning_run_as_their_page_shows() -> None:
+def test_python_examples_of_plan_md_run_as_shown() -> None:
     names = run_page("plan.md")
     assert (names["kept"].stayed, names["kept"].proved) == (3, True)
 
 
-def test_the_examples_of_verification_run_as_their_page_shows() -> None:
+def test_python_examples_of_verify_md_run_as_shown() -> None:
     better = run_page("verify.md")["verdict"].better
     assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
 
 
-def test_the_examples_of_other_systems_run_as_their_page_shows(problem: Problem) -> None:
+def test_python_examples_of_systems_md_run_as_shown(problem: Problem) -> None:
     names = run_page("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
     assert len(names["model"].problem.buffers) > 0
     assert set(names["files"]) == {".h", ".c"}
 
 
-def test_the_examples_of_explanations_run_as_their_page_shows() -> None:
+def test_python_examples_of_explanations_md_run_as_shown() -> None:
     assert run_page("explanations.md")["reason"].kind == "core"
 
 
-def test_the_examples_of_programs_run_as_their_page_shows() -> None:
+def test_python_examples_of_liveness_md_run_as_shown() -> None:
     assert solve(run_page("liveness.md")["problem"]).status == "optimal"
 
 
-def test_the_examples_of_cascades_run_as_their_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_examples_of_cascades_md_run_as_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    # Checking all 15 points takes 12 s; tests of the search check those of smaller networks.
+    # Checking all 15 points takes 12 s, so `check=True` is removed; other tests check smaller networks.
     points = run_page("cascades.md", without=", check=True")["answer"].points
     assert [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])] == [
         (268_896, 0.0),
@@ -92,20 +92,20 @@ def test_the_examples_of_cascades_run_as_their_page_shows(monkeypatch: pytest.Mo
     ]
 
 
-def test_the_examples_of_the_client_run_as_their_page_shows(problem: Problem, server: RunningServer) -> None:
+def test_python_examples_of_service_md_run_as_shown(problem: Problem, server: RunningServer) -> None:
     (code,) = blocks("service.md", "python")
     names: dict[str, Any] = {"problem": problem, "problems": [problem, problem]}
     exec(compile(code.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}"), "service.md", "exec"), names)
     assert names["best"].peak == names["plan"].peak == 16_000
 
 
-def test_the_formats_page_shows_problems_and_plans_as_they_are_written() -> None:
+def test_the_json_examples_of_formats_md_are_valid() -> None:
     problem, plan = (json.loads(block) for block in blocks("formats.md", "json"))
     assert solve(read_problem(json.dumps(problem).encode()), accept="fit").placements
     assert Plan.model_validate(plan).peak == plan["peak"]
 
 
-def test_the_operations_page_shows_operations_as_they_are_written() -> None:
+def test_the_json_example_of_liveness_md_is_valid() -> None:
     (block,) = blocks("liveness.md", "json")
     assert solve(problem_of(operations_from(json.loads(block)))).status == "optimal"
 
@@ -114,7 +114,7 @@ def test_the_operations_page_shows_operations_as_they_are_written() -> None:
 def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
     """A folder with the files that the pages assume."""
     monkeypatch.chdir(tmp_path)
-    assert main(["examples"]) == 0  # nothing else of a checkout is there
+    assert main(["examples"]) == 0  # writes the example files, because the folder is empty
     shutil.copy(KEYWORDS, tmp_path / "model.tflite")
     shutil.copy(ROOT / "tests" / "models" / "thirds.pte", tmp_path / "model.pte")
     shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")
@@ -132,7 +132,7 @@ def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Probl
 def commands(page: str, language: str = "") -> list[list[str]]:
     """Return the arguments of a page's memplan commands that run unchanged."""
     lines = [line for block in blocks(page, language) for line in block.splitlines() if line.startswith("memplan ")]
-    # After two spaces a page says what a command does; an ellipsis or brackets stand for something else.
+    # Text after two spaces is a comment; lines with an ellipsis or brackets are not runnable.
     written = [re.split(r"\s{2,}|\s>\s", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]
     return [shlex.split(line, comments=True)[1:] for line in written]
 
@@ -147,7 +147,7 @@ BEFORE = {
     ],
     "convert problem.json plan.json -o arena.c": ["plan problem.json -o plan.json"],
 }
-"""Commands that must run before one of a page's commands."""
+"""Commands that must run before certain commands of the pages."""
 
 
 def _shapes_files() -> None:
@@ -187,16 +187,18 @@ OWN_FILES: dict[str, Callable[[], object]] = {
     "shapes.md": _shapes_files,
     "plan.md": _plan_files,
 }
-"""Files that a page needs in addition to those of others, or in another version."""
+"""Functions that write the additional or different files that a page needs."""
 
 
-PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "reference.md")  # which runs with the README
+PAGES = sorted(
+    page.name for page in DOCS.glob("*.md") if page.name != "reference.md"
+)  # test_readme.py runs its commands
 STAYING = {"bench", "database", "keys", "serve", "worker"}
-"""Commands that take hours, keep running or write into the database; each has its own tests."""
+"""Commands that these tests skip: they run for hours, never end, or write to the database."""
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_do_what_it_describes(model_folder: Path, page: str) -> None:
+def test_the_commands_of_a_documentation_page_succeed(model_folder: Path, page: str) -> None:
     found = [line for language in ("", "sh") for line in commands(page, language)]
     OWN_FILES.get(page, lambda: None)()
     for arguments in found:
@@ -218,7 +220,7 @@ SHOWING = [page for page in (ROOT / "README.md", *(DOCS / name for name in PAGES
 
 
 @pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
-def test_the_commands_of_a_page_print_the_output_that_it_shows(
+def test_the_commands_of_a_documentation_page_print_the_shown_output(
     model_folder: Path, capfd: pytest.CaptureFixture[str], page: Path
 ) -> None:
     OWN_FILES.get(page.name, lambda: None)()
@@ -237,15 +239,15 @@ def test_the_commands_of_a_page_print_the_output_that_it_shows(
         assert (line, [part for part in parts if part not in printed]) == (line, [])
 
 
-def test_the_reference_agrees_with_the_definitions() -> None:
+def test_the_reference_page_equals_the_generated_manual() -> None:
     assert manual.PAGE.read_text(encoding="utf-8") == manual.manual()
 
 
-def test_outputs_shown_on_pages_equal_those_of_the_commands() -> None:
+def test_documentation_pages_show_more_than_twenty_outputs_to_compare() -> None:
     assert sum(len(sessions(page)) for page in SHOWING) > 20
 
 
-def test_commands_shown_on_pages_run() -> None:
+def test_documentation_pages_show_more_than_35_runnable_commands() -> None:
     assert sum(len(commands(page, language)) for page in PAGES for language in ("", "sh")) > 35
 
 
@@ -262,10 +264,10 @@ def named_commands(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
-def test_commands_named_on_pages_exist_with_their_flags(page: Path) -> None:
+def test_commands_named_in_the_documentation_exist_with_their_flags(page: Path) -> None:
     for line in named_commands(page):
         name, *rest = shlex.split(line)[1:]
-        if name == "lint":  # the command of an example
+        if name == "lint":  # `memplan lint` exists only as an example
             continue
         command: Any = make_command(name)
         if rest and hasattr(command, "commands"):
@@ -279,7 +281,7 @@ def test_commands_named_on_pages_exist_with_their_flags(page: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-def test_the_examples_of_exported_programs_run_as_their_page_shows() -> None:
+def test_python_examples_of_executorch_md_run_as_shown() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("executorch.exir", reason="needs the extra executorch")
     exported = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (torch.randn(2, 8),))

@@ -1,4 +1,4 @@
-"""The numbered examples: each is short, and does what its text says when run as a separate process."""
+"""The numbered examples are short and print the expected output."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ def test_the_examples_page_lists_the_five_short_examples() -> None:
 
 
 @pytest.mark.slow
-def test_the_first_example_plans_a_list_with_a_proof() -> None:
+def test_example_1_plans_a_list_of_buffers_with_proof() -> None:
     first, *rows = run_example(1).splitlines()
     assert first == "optimal: 192 bytes, and no plan has fewer than 192"
     assert len(rows) == 4
 
 
 @pytest.mark.slow
-def test_the_second_example_places_busy_buffers_in_the_fast_memory() -> None:
+def test_example_2_places_frequently_used_buffers_in_the_fast_memory() -> None:
     said = run_example(2)
     assert "  hidden in sram at " in said
     assert "     log in psram at " in said
 
 
 @pytest.mark.slow
-def test_the_third_example_finds_a_reason_and_repairs() -> None:
+def test_example_3_explains_infeasibility_and_proposes_repairs() -> None:
     said = run_example(3)
     assert "the buffers in the way: conv1, conv2; 192 bytes would do" in said
     assert re.search(r"^repair 1: .* of conv1.*; then the peak is \d+ bytes$", said, re.MULTILINE)
 
 
 @pytest.mark.slow
-def test_the_fourth_example_calls_the_service_from_python_and_curl(server: RunningServer) -> None:
+def test_example_4_calls_the_service_from_python_and_curl(server: RunningServer) -> None:
     said = run_example(4, f"http://127.0.0.1:{server.port}")
     assert "call: optimal, 192 bytes\n" in said
     assert "succeeded\n" in said
@@ -62,6 +62,6 @@ def test_the_fourth_example_calls_the_service_from_python_and_curl(server: Runni
 
 
 @pytest.mark.slow
-def test_the_fifth_example_runs_and_verifies_a_user_defined_solver() -> None:
+def test_example_5_runs_and_verifies_a_user_defined_solver() -> None:
     own, best = map(int, re.findall(r"(\d+) bytes", run_example(5)))
     assert own >= best == 1_505_280

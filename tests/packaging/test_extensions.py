@@ -1,4 +1,4 @@
-"""The extensions: memplan's base imports none of them, and they import only its public names."""
+"""Extensions import only public names of memplan and of each other, and stay small."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def modules(folder: Path) -> Iterator[ast.Module]:
 
 
 def imports(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the modules that a folder imports, each with the name that is taken from it."""
+    """Yield each import in a folder's modules as (module, imported name)."""
     for tree in modules(folder):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -45,13 +45,13 @@ def test_an_extension_imports_public_names_of_memplan_and_of_other_extensions(na
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_an_extension_has_a_readme_of_one_screen_and_stays_small(name: str) -> None:
+def test_an_extension_has_a_readme_of_at_most_40_lines_and_bounded_code_size(name: str) -> None:
     assert len((EXTENSIONS[name] / "README.md").read_text(encoding="utf-8").splitlines()) <= 40
     files = [path for path in EXTENSIONS[name].rglob("*.py") if "tests" not in path.relative_to(ROOT).parts]
     assert sum(path.read_text(encoding="utf-8").count("\n") for path in files) <= MOST_LINES
 
 
-def test_the_checkers_need_only_the_standard_library() -> None:
+def test_the_certificate_checkers_import_only_the_standard_library() -> None:
     used = {module.partition(".")[0] for module, _ in imports(EXTENSIONS["checkers"])}
     local = {path.stem for path in EXTENSIONS["checkers"].glob("*.py")}
     assert used - local <= sys.stdlib_module_names
@@ -67,5 +67,5 @@ def test_the_checkers_need_only_the_standard_library() -> None:
         ("docs/formats.md", '"version": "{}"'),
     ],
 )
-def test_files_that_state_a_version_have_that_of_memplan(place: str, text: str) -> None:
+def test_files_that_state_a_version_state_the_current_version(place: str, text: str) -> None:
     assert text.format(__version__) in (ROOT / place).read_text(encoding="utf-8")

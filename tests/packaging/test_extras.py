@@ -1,4 +1,4 @@
-"""Each extra provides what its documentation says if nothing else is installed."""
+"""Each extra, installed alone, provides its documented features."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memplan.planner.errors.extras import PACKAGES
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-def test_each_extra_has_a_program() -> None:
+def test_each_extra_has_a_test_program() -> None:
     assert PROGRAMS.keys() == {BASE, *EXTRAS} - {"dev"}
 
 
 @pytest.mark.parametrize(("extra", "package"), [(BASE, "sqlalchemy"), ("executorch", "sqlalchemy"), ("onnx", "psutil")])
-def test_packages_outside_of_an_extra_are_hidden(extra: str, package: str) -> None:
+def test_packages_outside_an_extra_are_hidden_from_its_test_program(extra: str, package: str) -> None:
     assert package in unrelated_packages(extra)
     assert not {"numpy", "memplan", "httpx", "anyio"} & set(unrelated_packages(extra))
 
 
-def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
+def test_an_extra_includes_the_packages_listed_for_it() -> None:
     for extra, packages in PACKAGES.items():
         assert set(packages).isdisjoint(unrelated_packages(extra)), extra
 

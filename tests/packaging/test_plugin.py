@@ -1,4 +1,4 @@
-"""`examples/plugin`, installed: every entrance offers its additions, and memplan has no line about it."""
+"""The installed `examples/plugin` adds to every entrance without any change of memplan."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def run_with(folders: Path, program: str, *arguments: str) -> subprocess.Complet
 
 
 @pytest.mark.slow
-def test_additions_of_a_plugin_are_on_every_entrance(tmp_path: Path) -> None:
+def test_additions_of_an_installed_plugin_are_available_on_every_entrance(tmp_path: Path) -> None:
     sources = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml", ".md")]
     assert sum(len(path.read_text().splitlines()) for path in sources) <= MOST_LINES
     done = run_with(install(PLUGIN, tmp_path / "site"), CALLS, str(tmp_path))

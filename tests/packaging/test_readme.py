@@ -1,4 +1,4 @@
-"""The statements of the README and of the command's page are true, and links between pages work."""
+"""The README and the documentation pages: commands succeed, links resolve, and indexes are complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 def examples_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     assert main(["examples"]) == 0
-    shutil.rmtree("examples/problems")  # which an installed memplan does not have
+    shutil.rmtree("examples/problems")  # an installed memplan does not write this folder
     return tmp_path
 
 
@@ -35,7 +35,7 @@ def blocks(page: str, language: str) -> list[str]:
     return [code for named, code in every if named == language]
 
 
-def test_the_commands_of_the_readme_do_what_it_describes(examples_folder: Path) -> None:
+def test_the_commands_of_the_readme_and_reference_succeed(examples_folder: Path) -> None:
     lines = [line for page in (README, COMMANDS) for block in blocks(page, "sh") for line in block.splitlines()]
     assert len(lines) > 15
     for line in lines:
@@ -44,7 +44,7 @@ def test_the_commands_of_the_readme_do_what_it_describes(examples_folder: Path) 
     assert {"plan.json", "plan.svg", "problem.json", "program.lp"} <= {path.name for path in examples_folder.iterdir()}
 
 
-def test_a_file_among_the_examples_that_is_missing_is_reported_with_what_writes_it(
+def test_a_missing_example_file_is_reported_with_the_command_that_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -60,7 +60,7 @@ def test_the_python_of_the_readme_runs(examples_folder: Path, capsys: pytest.Cap
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_first_commands_of_the_readme_set_up_the_environment_and_test_as_ci_does() -> None:
+def test_make_demo_and_make_test_of_the_readme_set_up_the_environment_first() -> None:
     named = re.findall(r"^make (\w+) ", blocks(README, "")[0], re.MULTILINE)
     assert named == ["demo", "test"]
     for name, runs in zip(named, ("examples/demo.py", "-m tests"), strict=True):
@@ -71,7 +71,7 @@ def test_first_commands_of_the_readme_set_up_the_environment_and_test_as_ci_does
 
 
 @pytest.mark.slow
-def test_the_demo_plans_over_http_and_ends(tmp_path: Path) -> None:
+def test_the_demo_plans_over_http_and_exits(tmp_path: Path) -> None:
     command = [sys.executable, "examples/demo.py", "--folder", str(tmp_path), "--time-limit", "0.5"]
     small = os.environ | {"MEMPLAN_WORKERS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=small, capture_output=True, text=True, timeout=120, check=True)
@@ -81,12 +81,12 @@ def test_the_demo_plans_over_http_and_ends(tmp_path: Path) -> None:
     assert {"mobilenet_v2.svg", "A.1048576.svg", "service.log"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_table_of_the_readme_lists_every_solver() -> None:
+def test_the_solver_table_of_search_md_lists_every_solver() -> None:
     table = (ROOT / "docs" / "search.md").read_text(encoding="utf-8").partition("## Solvers")[2].partition("\n## ")[0]
     assert [row.name for row in registry.SOLVERS if f"`{row.name}`" not in table] == []
 
 
-def test_the_picture_of_the_readme_is_drawn_from_its_example() -> None:
+def test_the_plan_picture_of_the_docs_shows_the_current_example() -> None:
     assert "default: peak 1,505,280 bytes (1.436 MiB), optimal" in (ROOT / "docs" / "plan.svg").read_text(
         encoding="utf-8"
     )
@@ -96,7 +96,7 @@ SOURCES = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.c", "*.js", "Dockerfil
 
 
 def list_files(*patterns: str) -> list[str]:
-    """Return the repository's files that match."""
+    """Return the version-controlled files that match the patterns."""
     command = ["git", "ls-files", *patterns]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
@@ -108,13 +108,13 @@ def remove_code(text: str) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors that a forge makes of the headings of a page: small letters, spaces as hyphens."""
+    """Return the anchors that a code host derives from a page's headings: lower case, hyphens for spaces."""
     headings = re.findall(r"^#+ (.*)$", remove_code(page.read_text(encoding="utf-8")), re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
 
 @pytest.mark.parametrize("name", [name for name in list_files("*.md") if "/vendor/" not in name])
-def test_every_link_of_a_page_has_a_target(name: str) -> None:
+def test_every_link_of_a_markdown_page_has_a_target(name: str) -> None:
     page = ROOT / name
     links = re.findall(r"\]\(([^)\s]+)\)", remove_code(page.read_text(encoding="utf-8")))
     broken = []
@@ -128,7 +128,7 @@ def test_every_link_of_a_page_has_a_target(name: str) -> None:
     assert broken == []
 
 
-def test_pages_that_sources_name_exist() -> None:
+def test_documentation_pages_named_in_sources_exist() -> None:
     named = {
         (file, page)
         for file in list_files(*SOURCES)
@@ -137,7 +137,7 @@ def test_pages_that_sources_name_exist() -> None:
     assert sorted((file, page) for file, page in named if not (ROOT / page).exists()) == []
 
 
-def test_sources_that_pages_name_exist() -> None:
+def test_source_files_named_in_the_documentation_exist() -> None:
     pages = ["CONTRIBUTING.md", *list_files("docs/*.md")]
     named = {
         (page, file)
@@ -152,18 +152,18 @@ def test_sources_that_pages_name_exist() -> None:
     assert sorted((page, file) for page, file in named if not (ROOT / file).exists()) == []
 
 
-def test_pages_begin_with_their_readers() -> None:
+def test_every_documentation_page_begins_with_its_audience() -> None:
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "glossary.md"]
     third = {page.name: page.read_text(encoding="utf-8").split("\n")[2] for page in pages}
     assert [name for name, line in third.items() if not line.startswith("> For ")] == []
 
 
-def test_the_index_names_every_page() -> None:
+def test_the_documentation_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in index] == ["README.md"]
 
 
-def test_the_index_of_decisions_names_each_once_and_stars_ten() -> None:
+def test_the_index_of_decisions_lists_each_decision_once_and_stars_ten() -> None:
     folder = ROOT / "docs" / "decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")
     files = sorted(page.name for page in folder.glob("*.md") if page.name != "README.md")

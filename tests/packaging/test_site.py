@@ -1,4 +1,4 @@
-"""The documents build as a site: all links and anchors lead somewhere, and Python's names have their docstrings."""
+"""The documentation site builds strictly, without broken links, and documents every public Python name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    # A link or an anchor that leads nowhere is a warning, and strict builds fail of one.
+    # mkdocs warns of a broken link or anchor, and a strict build fails on a warning.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_document_is_a_page_without_scripts_and_fonts_of_other_hosts(site: Path) -> None:
+def test_every_document_becomes_a_site_page_without_third_party_scripts_or_fonts(site: Path) -> None:
     documents = [page.stem for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"]
     assert [name for name in documents if not (site / name / "index.html").exists()] == []
     start = (site / "index.html").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_every_document_is_a_page_without_scripts_and_fonts_of_other_hosts(site:
 
 
 @pytest.mark.slow
-def test_the_reference_of_python_has_every_public_name(site: Path) -> None:
+def test_the_python_page_of_the_site_lists_every_public_name(site: Path) -> None:
     page = (site / "python" / "index.html").read_text(encoding="utf-8")
     missing = [name for name in memplan.__all__ if name[0] != "_" and f">{name}<a" not in page]
     assert missing == []
@@ -44,7 +44,7 @@ def test_the_reference_of_python_has_every_public_name(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_search_of_the_site_finds_common_terms(site: Path) -> None:
+def test_the_search_index_of_the_site_contains_common_terms(site: Path) -> None:
     entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     text = " ".join(entry["text"] for entry in entries)
     assert [word for word in ("memplan_choose", "may_share", "--together", "dynamic batch") if word not in text] == []

@@ -1,4 +1,4 @@
-"""The contents of an installation: one package and nothing else, from a checkout as from a source archive."""
+"""The wheel and the source archive: contents, metadata, and use in a fresh environment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LINKED = {
     path.name: path.resolve().relative_to(ROOT).as_posix() for path in (ROOT / "memplan").iterdir() if path.is_symlink()
 }
-"""The links in the package, by name, and the folders that they point to."""
+"""The symbolic links in the package `memplan`, mapped to the folders that they point to."""
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
@@ -69,12 +69,12 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 
 def modules(names: Set[str]) -> set[str]:
-    """Return the files of the packages among the names in an archive or a folder."""
+    """Return the names that are files of the package `memplan`."""
     return {name for name in names if name.startswith("memplan/")}
 
 
 def tracked_files() -> set[str]:
-    """Return the version-controlled files of the packages, by their places in the wheel."""
+    """Return the version-controlled files of the package, as their paths in the wheel."""
     listed = subprocess.run(
         ["git", "ls-files", "memplan", *LINKED.values()],
         cwd=ROOT,
@@ -92,7 +92,7 @@ def tracked_files() -> set[str]:
 
 
 def _place_in_package(name: str) -> str:
-    """Return the place in the package of a file in a folder that the package has a link to."""
+    """Return the path in the package of a file in a folder that the package links to."""
     link, folder = next((link, folder) for link, folder in LINKED.items() if name.startswith(f"{folder}/"))
     return f"{link}{name.removeprefix(folder)}"
 
@@ -109,7 +109,7 @@ def test_the_wheel_contains_one_package_and_the_command(wheel: Path) -> None:
     assert b"memplan = memplan.api.cli.main:main" in names[f"{ABOUT}/entry_points.txt"]
 
 
-def test_an_index_takes_the_metadata_and_its_links_leave_its_page(wheel: Path) -> None:
+def test_the_wheel_metadata_has_no_direct_references_and_only_absolute_links(wheel: Path) -> None:
     about = content(wheel)[f"{ABOUT}/METADATA"].decode()
     assert " @ " not in about.partition("\n\n")[0]
     home = re.findall(r"^Project-URL: Source, (\S+)$", about, re.MULTILINE)[0]
@@ -130,12 +130,12 @@ def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) ->
     assert modules(content(wheel).keys()) == tracked_files() | made
 
 
-def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:
+def test_the_wheel_is_tagged_for_its_platform_and_any_python_3(wheel: Path) -> None:
     assert platform.machine() in wheel.name
     assert "-py3-none-" in wheel.name
 
 
-def test_a_library_needs_the_c_library_alone_and_is_small(wheel: Path, tmp_path: Path) -> None:
+def test_compiled_libraries_in_the_wheel_are_small_and_need_only_the_c_library(wheel: Path, tmp_path: Path) -> None:
     libraries = {name: data for name, data in content(wheel).items() if name.endswith(SUFFIX)}
     assert len(libraries) == len(folders(ROOT))
     assert sum(map(len, libraries.values())) < 850_000
@@ -160,13 +160,13 @@ def test_a_source_archive_contains_files_instead_of_links_and_builds_the_same_wh
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the wheel from an index, and with access to the other packages installed here."""
+    """A new virtual environment with the wheel, and with access to the other packages of this environment."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place)
     index = place / "index" / "memplan"
     index.mkdir(parents=True)
     shutil.copy(wheel, index)
-    # A list of a folder's files is a page of an index.
+    # A directory listing serves as a package index page.
     served = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(index.parent)))
     Thread(target=served.serve_forever, daemon=True).start()
     pip(place, "--no-deps", "--index-url", f"http://127.0.0.1:{served.server_port}", f"memplan=={__version__}")
@@ -179,12 +179,12 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def site_of(environment: Path) -> Path:
-    """Return the folder of an environment's packages."""
+    """Return the site-packages folder of a virtual environment."""
     return Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
 
 
 def pip(environment: Path, *arguments: str) -> None:
-    """Install into an environment by these arguments alone, without the user's settings of pip."""
+    """Run pip install in an environment with these arguments, ignoring the user's pip configuration."""
     command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python_of(environment)), "install"]
     settings = {name: value for name, value in clean_environment().items() if not name.startswith("PIP_")}
     done = subprocess.run([*command, "-q", *arguments], env=settings, capture_output=True, text=True, check=False)
@@ -196,14 +196,12 @@ def python_of(environment: Path) -> Path:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment's variables without those by which Python finds the checkout."""
+    """Return the environment variables without those named PYTHON*, which could expose the checkout."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
-def test_the_commands_and_the_python_of_the_first_pages_run_from_an_installed_wheel(
-    environment: Path, tmp_path: Path
-) -> None:
-    # What these pages print of answers is compared elsewhere.
+def test_readme_and_getting_started_examples_run_from_an_installed_wheel(environment: Path, tmp_path: Path) -> None:
+    # test_docs.py compares the outputs that these pages show.
     for page in ("README.md", "docs/getting-started.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
@@ -218,14 +216,14 @@ def test_the_commands_and_the_python_of_the_first_pages_run_from_an_installed_wh
 
 
 def run(environment: Path, folder: Path, command: list[str]) -> None:
-    """Run a line of a page, which may say that nothing fits, and may not fail."""
+    """Run a command of a page, and assert that it succeeds or reports infeasibility."""
     done = subprocess.run(
         command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=200
     )
     assert done.returncode == 0 or "infeasible" in done.stdout, (command, done.stdout, done.stderr)
 
 
-def test_an_installed_wheel_is_imported_from_its_folder_and_takes_its_extras_from_what_is_there(
+def test_an_installed_wheel_is_imported_from_site_packages_and_can_add_extras(
     environment: Path, tmp_path: Path
 ) -> None:
     command = [str(python_of(environment)), "-c", "import memplan; print(memplan.__file__)"]
@@ -233,24 +231,24 @@ def test_an_installed_wheel_is_imported_from_its_folder_and_takes_its_extras_fro
         command, cwd=tmp_path, env=clean_environment(), check=True, capture_output=True, text=True
     ).stdout
     assert Path(found.strip()) == site_of(environment) / "memplan" / "__init__.py"
-    # The line that a command prints where it lacks a package: memplan is there, and so no index is asked for it.
+    # The printed install line for a missing package works offline, because memplan itself is installed.
     pip(environment, "--no-index", *(shlex.split(install_line("sqlalchemy"))[2:]), "memplan[engines,onnx]")
 
 
 def ignored_names(folder: str, _: list[str]) -> set[str]:
-    """Return the names in a folder that `.dockerignore` excludes. Bundles of the page lie in folders named `built`."""
+    """Return the names in a folder that `.dockerignore` excludes: caches, and the core's `built` but not the page's."""
     return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
 
-def test_the_files_of_the_container_make_the_same_wheel_without_links(wheel: Path, tmp_path: Path) -> None:
+def test_the_docker_build_context_yields_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
-        if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well
+        if (ROOT / name).is_dir():  # Docker's COPY keeps links; their target folders are copied too
             shutil.copytree(ROOT / name, tmp_path / "context" / name, symlinks=True, ignore=ignored_names)
         else:
             (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / "context" / name)
-    for name in LINKED:  # a checkout on Windows has files in their place, which say where they lead
+    for name in LINKED:  # a Windows checkout has text files with the target in place of links
         link = tmp_path / "context" / "memplan" / name
         assert link.is_symlink()
         target = str(link.readlink())

@@ -1,4 +1,4 @@
-"""How places and values are spelled, and fields and documents by the words of others."""
+"""Error messages: locations, value excerpts, unknown fields, and documents of the wrong kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memplan.planner.model.problem import Problem
         (("\x1b[2J",), '"\\u001b[2J"'),
     ],
 )
-def test_a_location_in_an_error_is_a_path(location: tuple[str | int, ...], path: str) -> None:
+def test_path_of_formats_an_error_location_as_a_path(location: tuple[str | int, ...], path: str) -> None:
     assert path_of(location) == path
 
 
@@ -40,14 +40,14 @@ def test_a_location_in_an_error_is_a_path(location: tuple[str | int, ...], path:
         (PurePath("a"), repr(PurePath("a"))),
     ],
 )
-def test_a_value_is_shown_as_json_on_one_short_line(value: object, text: str) -> None:
+def test_excerpt_shows_a_value_as_one_short_line_of_json(value: object, text: str) -> None:
     assert excerpt(value) == text
 
 
 PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}
 
 
-def test_an_unknown_field_of_all_rows_is_reported_once() -> None:
+def test_an_unknown_field_repeated_in_all_rows_is_reported_once() -> None:
     with pytest.raises(InputError) as caught:
         Problem.model_validate({"buffers": [PLAIN | {"id": k, "lower": 0} for k in range(19)]})
     assert caught.value.sentences == ("buffers[0].lower: is not a known field (did you mean start?)",)

@@ -1,4 +1,4 @@
-"""The guide in docs/adding.md, followed: three toy kinds on single offsets, added to a copy of the packages, hold."""
+"""The guide in docs/adding.md works: three toy offset rules, added to a copy of the packages, are honoured."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PATCH: Patch = {
         ),
     ],
 }
-"""The fourth file is docs/formats.md."""
+"""Changes of three files; the fourth file of the guide is docs/formats.md."""
 
 HELD = """
 from memplan import Problem, solve, verify
@@ -126,14 +126,14 @@ print("held")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what solves, with the toy kinds added."""
+    """Return a folder with a copy of the packages to which the toy constraint kinds are added."""
     folder = tmp_path_factory.mktemp("extended")
     copy_packages(folder)
     extend(folder, PATCH)
     return folder
 
 
-def test_the_guide_lists_the_few_files_that_a_new_kind_of_offset_rule_changes() -> None:
+def test_the_guide_lists_at_most_four_files_to_change_for_an_offset_rule() -> None:
     listed = guide("How to add a constraint kind")
     assert len(PATCH) + 1 == MOST_FILES  # with docs/formats.md
     assert {*PATCH, "docs/formats.md"} <= listed
@@ -141,6 +141,6 @@ def test_the_guide_lists_the_few_files_that_a_new_kind_of_offset_rule_changes() 
 
 
 @pytest.mark.parametrize("program", [HELD, AS_FAST], ids=["held", "as fast"])
-def test_toy_kinds_hold_from_the_file_to_the_plan_as_fast_as_plain_problems(copy: Path, program: str) -> None:
+def test_toy_offset_rules_are_honoured_everywhere_without_slowing_proofs(copy: Path, program: str) -> None:
     done = run_beside(copy, program)
     assert done.stdout == "held\n", done.stderr

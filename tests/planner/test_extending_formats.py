@@ -1,4 +1,4 @@
-"""The guide in docs/adding.md, followed: a toy format and a toy importer, added to a copy of the packages."""
+"""The guide in docs/adding.md works: a toy format and a toy importer, added to a copy of the packages."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ print("used")
         ),
     ],
 )
-def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
+def test_the_guide_lists_three_files_to_change_for_a_format_or_importer(title: str, files: set[str]) -> None:
     listed = guide(f"How to add {title}")
     assert listed == files
     assert len(listed) == MOST_FILES
@@ -176,7 +176,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ],
     ids=["format", "importer"],
 )
-def test_a_new_format_or_importer_needs_one_module_and_one_line(tmp_path: Path, patch: Patch, use: str) -> None:
+def test_a_toy_format_or_importer_works_after_the_changes_of_the_guide(tmp_path: Path, patch: Patch, use: str) -> None:
     copy_packages(tmp_path)
     extend(tmp_path, patch)
     (tmp_path / "work").mkdir()

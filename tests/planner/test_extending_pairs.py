@@ -1,4 +1,4 @@
-"""The guide in docs/adding.md, followed for a toy kind on pairs: two buffers keep a distance, at every door."""
+"""The guide in docs/adding.md works for a toy pair constraint: a minimum distance between two buffers."""
 
 from __future__ import annotations
 
@@ -183,14 +183,14 @@ print("held")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what solves, with the toy kind added."""
+    """Return a folder with a copy of the packages and tests to which the toy constraint kind is added."""
     folder = tmp_path_factory.mktemp("paired")
     copy_packages(folder, "tests", "examples/problems")
     extend(folder, PATCH)
     return folder
 
 
-def test_the_guide_lists_the_few_files_that_a_new_kind_of_pairs_changes() -> None:
+def test_the_guide_lists_at_most_seven_files_to_change_for_a_pair_constraint() -> None:
     assert {name.replace("constraints/distance.py", "constraints/KIND.py") for name in PATCH} <= guide(
         "How to add a constraint kind"
     )
@@ -198,12 +198,12 @@ def test_the_guide_lists_the_few_files_that_a_new_kind_of_pairs_changes() -> Non
 
 
 @pytest.mark.parametrize("engine", ["cp-sat", "highs", "cbc"])
-def test_engines_agree_with_brute_force(copy: Path, engine: str) -> None:
+def test_engines_agree_with_brute_force_on_a_toy_pair_constraint(copy: Path, engine: str) -> None:
     done = run_beside(copy, ENGINES, engine, limit_s=500)
     assert done.stdout == "held\n", done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("program", [SEARCHES, STUDIES], ids=["searches", "studies"])
-def test_all_other_code_honours_the_new_rule_or_refuses_it_by_name(copy: Path, program: str) -> None:
+def test_searches_and_studies_honour_a_toy_pair_constraint_or_refuse_it_by_name(copy: Path, program: str) -> None:
     done = run_beside(copy, program, limit_s=500)
     assert done.stdout == "held\n", done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""The oracle against answers that can be seen by hand."""
+"""The brute-force oracle agrees with answers worked out by hand and with exhaustive enumeration."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
         (problem(A | {"start": None, "end": None, "lifetimes": [[0, 1], [5, 6]]}, B), (4,)),
     ],
 )
-def test_the_oracle_finds_the_least_score_of_small_problems(value: Problem, score: tuple[float, ...] | None) -> None:
+def test_the_oracle_finds_the_optimal_score_of_small_problems(value: Problem, score: tuple[float, ...] | None) -> None:
     assert best_score(value) == score
 
 
@@ -86,7 +86,7 @@ PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
         (problem(A, B, together=[["a", "b"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (7, 0)),
     ],
 )
-def test_the_oracle_finds_the_least_score_of_problems_with_tied_buffers(
+def test_the_oracle_finds_the_optimal_score_under_constraints_between_buffers(
     value: Problem, score: tuple[float, ...] | None
 ) -> None:
     assert best_score(value) == score
@@ -94,7 +94,7 @@ def test_the_oracle_finds_the_least_score_of_problems_with_tied_buffers(
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_the_oracle_agrees_with_trying_all_placements() -> None:
+def test_the_oracle_agrees_with_exhaustive_enumeration_of_placements() -> None:
     """Three buffers, at all offsets up to 9."""
     for seed in seeds(10):
         value = tied_problem(seed, 3)
@@ -107,7 +107,7 @@ def test_the_oracle_agrees_with_trying_all_placements() -> None:
 
 
 def best_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
-    """The least score of all placements without a fault at offsets up to the last one."""
+    """Return the minimum score over all valid placements with offsets up to `last`."""
     rows = list(value.buffers)
     best: list[tuple[float, ...]] = []
 
@@ -140,7 +140,7 @@ def score(value: Problem, placed: list[Placement]) -> tuple[float, ...]:
 
 
 def weighted_pairs(value: Problem) -> Iterator[tuple[Buffer, Buffer, float]]:
-    """Each pair that should not touch a common bank, as the buffers that the two live in."""
+    """Yield each weighted bank pair as its two underlying buffers (aliases resolved), with its weight."""
     rows = {row.id: row for row in value.buffers}
 
     def home(name: int | str) -> Buffer:
@@ -156,8 +156,8 @@ def touches_common_bank(value: Problem, first: Placement, a: Buffer, second: Pla
     return first.pool == second.pool and a.size > 0 < b.size and touch_a_bank(value, first, a.size, second, b.size)
 
 
-def test_least_total_may_be_less_than_the_sum_of_the_least_score() -> None:
-    """Spilling less from y into x costs x more, since x is aligned worse."""
+def test_the_minimum_total_may_be_below_the_sum_of_the_optimal_score() -> None:
+    """Using less of y raises the end in x by more, because x has a worse alignment."""
     pools = [{"name": "x", "base_address": 1, "alignment": 16}, {"name": "y"}]
     value = problem(A, pools=pools)
     assert best_score(value) == (0, 19)
@@ -174,6 +174,8 @@ def test_least_total_may_be_less_than_the_sum_of_the_least_score() -> None:
         ([("a", "x", 0), ("a", "x", 0), ("z", "x", 0)], ["twice 'a'", "unknown 'z'", "missing 'b'"]),
     ],
 )
-def test_check_reports_all_faults_of_placements(places: list[tuple[str, str, int]], wrong: list[str]) -> None:
+def test_the_oracle_check_reports_every_violation_of_placements(
+    places: list[tuple[str, str, int]], wrong: list[str]
+) -> None:
     value = problem(A | {"alignment": 2}, B, pools=[{"name": "x", "size": 10}])
     assert check(value, [Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places]) == wrong

@@ -1,4 +1,4 @@
-"""Other systems: each is a row, and no other module needs the modules that the row names."""
+"""Rows of other systems (compilers and runtimes): every module and planner that a row names exists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("system", systems(), ids=lambda system: system.name)
-def test_every_name_in_a_row_exists(system: System) -> None:
+def test_every_module_and_planner_named_by_a_system_exists(system: System) -> None:
     assert system.name in {**SYSTEMS, **extensions("systems")}
     for reader in system.readers:
         __import__(reader.where)

@@ -1,4 +1,4 @@
-"""Budgets and baselines, what exceeds them, and the reports about it."""
+"""`memplan check`: budgets, baselines, failures when a plan exceeds them, and reports of failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memplan.solvers.portfolio.solve import solve
 
 
 def problem_of(*sizes: int, **more: Any) -> Problem:
-    """Return buffers b0, b1, … of these sizes, each alive together with the next."""
+    """Return a problem of buffers b0, b1, … with these sizes, each alive together with the next."""
     rows = [{"id": f"b{k}", "size": size, "start": k, "end": k + 2} for k, size in enumerate(sizes)]
     return Problem.model_validate({"buffers": rows, **more})
 
@@ -49,7 +49,7 @@ def solve_share(problem: Problem, /, *, share: float) -> Plan:
 @pytest.mark.parametrize(
     ("text", "allowed"), [("0", 0), ("512", 512), ("1KiB", 1024), ("2%", 20), ("0.15%", 1), ("100%", 1000)]
 )
-def test_a_tolerance_is_a_number_of_bytes_or_a_percentage(text: str, allowed: int) -> None:
+def test_a_tolerance_is_a_byte_count_or_a_percentage_of_the_baseline(text: str, allowed: int) -> None:
     assert Tolerance.read(text).allowed_growth(1000) == allowed
 
 
@@ -59,7 +59,7 @@ def test_malformed_tolerances_are_refused(text: str) -> None:
         Tolerance.read(text)
 
 
-def test_budgets_name_pools_and_define_them_if_the_problem_has_none() -> None:
+def test_budgets_define_pools_for_a_problem_without_named_pools() -> None:
     assert read_budgets(["64"], OLD) == (OLD, {"default": 64})
     found, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
     assert [(pool.name, pool.size) for pool in found.pools] == [("sram", None), ("dram", None)]
@@ -76,12 +76,12 @@ def test_a_problem_without_buffers_uses_no_bytes() -> None:
     assert found.placements.gone == 3
 
 
-def test_a_limit_never_enlarges_a_pool() -> None:
+def test_limit_pools_never_increases_the_size_of_a_pool() -> None:
     small = problem_of(1, pools=[{"name": "fast", "size": 8}])
     assert limit_pools(small, {"fast": 100}).pools[0].size == 8
 
 
-def test_a_plan_keeps_a_budget_if_another_pool_can_take_the_excess() -> None:
+def test_a_plan_stays_within_a_pool_budget_by_moving_buffers_to_another_pool() -> None:
     problem = problem_of(64, 32, 16, pools=[{"name": "fast", "size": 512}, {"name": "slow"}])
     plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [(use.name, use.used, use.size) for use in plan.pools] == [("fast", 64, 512), ("slow", 32, None)]
@@ -89,7 +89,7 @@ def test_a_plan_keeps_a_budget_if_another_pool_can_take_the_excess() -> None:
     assert (plan.status, plan.lower_bound) == ("feasible", None)
 
 
-def test_a_check_reports_the_least_excess_if_no_plan_keeps_the_budgets() -> None:
+def test_a_check_plans_with_the_smallest_excess_if_no_plan_meets_the_budgets() -> None:
     problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
     plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [use.used for use in plan.pools] == [96, 0]
@@ -125,20 +125,20 @@ def test_a_pool_that_has_grown_is_reported_with_the_buffers_that_caused_it() -> 
     assert not check_of(NEW, "16%").passed
 
 
-def test_a_failure_names_a_few_causes_of_growth_and_counts_the_others() -> None:
+def test_a_growth_failure_lists_the_first_causes_and_counts_the_rest() -> None:
     rows = [{"id": f"n{k}", "size": 8, "start": 0, "end": 1} for k in range(30)]
     (failure,) = check_of(Problem.model_validate({"buffers": rows})).failures
     assert failure.message.endswith('"n12" (+8 bytes, new), and 25 others')
 
 
-def test_a_plan_that_packs_less_well_is_not_blamed_on_buffers() -> None:
+def test_growth_without_more_live_bytes_is_attributed_to_worse_packing() -> None:
     rows = [{"id": f"b{k}", "pool": "default", "offset": offset} for k, offset in enumerate((0, 64, 96))]
     loose = Plan.model_validate({"placements": rows})
     (failure,) = check_plan(OLD, loose, {}, BASELINE, Tolerance()).failures
     assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
 
 
-def test_a_pool_that_the_baseline_lacks_counts_as_unused_before() -> None:
+def test_a_pool_missing_from_the_baseline_counts_as_previously_unused() -> None:
     named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
     (pool,) = check_of(named).pools
     assert (pool.before, pool.growth) == (0, 96)
@@ -158,7 +158,7 @@ def test_a_baseline_reads_back_as_written() -> None:
     assert found.used == {"default": 96}
 
 
-def test_a_plan_without_its_problem_is_a_baseline_for_the_use_of_pools() -> None:
+def test_a_baseline_plan_without_its_problem_gives_pool_usage_but_no_causes_of_growth() -> None:
     data = BASELINE.plan.model_dump_json().encode()
     assert read_baseline(data, "plan.json", NEW).problem is None
     assert read_baseline(data, "plan.json", NEW, OLD).problem == OLD
@@ -167,7 +167,7 @@ def test_a_plan_without_its_problem_is_a_baseline_for_the_use_of_pools() -> None
     assert failure.message.endswith("so which buffers made it grow is not known")
 
 
-def test_a_table_with_offsets_is_a_baseline_with_its_problem() -> None:
+def test_a_csv_table_of_offsets_and_its_problem_form_a_baseline() -> None:
     table = b"id,offset\nb0,0\nb1,64\nb2,0\n"
     assert read_baseline(table, "plan.csv", NEW, OLD).used == {"default": 96}
 
@@ -176,7 +176,7 @@ PASSED, FAILED = check_of(OLD, default=96), check_of(NEW, default=80)
 NOTHING = check_of(problem_of(64, 32, pools=[{"name": "sram", "size": 80}]))
 
 
-def test_markdown_reports_have_a_table_of_pools_and_a_table_of_causes() -> None:
+def test_markdown_reports_contain_a_table_of_pools_and_a_table_of_causes_of_growth() -> None:
     text = REPORTS[".md"](FAILED).decode()
     assert text.startswith("## Memory of models/a model.csv: **not within limits**\n- pool")
     assert "| default | 112 | 80 | 96 | +16 | 112 | ✗ |" in text
@@ -190,7 +190,7 @@ def test_markdown_reports_have_a_table_of_pools_and_a_table_of_causes() -> None:
     assert "| default | 96 | 96 | 96 | +0 | 96 | ✓ |" in text
 
 
-def test_markdown_reports_escape_names_so_that_they_are_shown_unchanged() -> None:
+def test_markdown_reports_escape_special_characters_in_buffer_names() -> None:
     rows = [{"id": "a|b\n<b>*", "size": 8, "start": 0, "end": 1}]
     text = REPORTS[".md"](check_of(Problem.model_validate({"buffers": rows}), baseline=BASELINE, default=1)).decode()
     assert "a\\|b\\\\n\\<b\\>\\*" in text
@@ -214,7 +214,7 @@ def test_junit_reports_have_a_test_case_for_each_pool_and_rule() -> None:
     ]
 
 
-def test_junit_reports_are_valid_xml_with_any_characters_in_names() -> None:
+def test_junit_reports_are_valid_xml_even_with_control_characters_in_names() -> None:
     odd = problem_of(8, pools=[{"name": "a\x00\ufffe]]>&\"'<"}])
     found = check_plan(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(
         update={"subject": "\x1b"}
@@ -245,7 +245,7 @@ def test_sarif_reports_conform_to_their_schema() -> None:
             assert all(isinstance(mark, str) for mark in result["partialFingerprints"].values())
 
 
-def test_sarif_relates_a_result_to_the_buffers_that_made_the_peak_grow() -> None:
+def test_a_sarif_growth_result_lists_the_buffers_that_raised_the_peak() -> None:
     over, grown = json.loads(REPORTS[".sarif"](FAILED))["runs"][0]["results"]
     assert "relatedLocations" not in over
     (related,) = grown["relatedLocations"]
@@ -263,7 +263,7 @@ def test_a_sarif_result_keeps_its_fingerprint_when_its_numbers_change() -> None:
     assert prints[0] == prints[1]
 
 
-def test_a_check_without_a_plan_makes_one_and_its_json_reads_back_equal() -> None:
+def test_check_solves_a_problem_without_a_plan_and_its_json_round_trips() -> None:
     options = CheckOptions(budgets=("80",), tolerance="1", subject="a.csv", deterministic=True, with_plan=True)
     found = check(NEW, None, BASELINE, options=options, control=Control())
     assert (found.subject, found.passed, [failure.rule for failure in found.failures]) == (

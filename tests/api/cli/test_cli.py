@@ -31,7 +31,7 @@ def two_buffers_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_plan_goes_to_standard_output_as_json(two_buffers_file: str, capfd: Captured) -> None:
+def test_plan_writes_json_to_standard_output_by_default(two_buffers_file: str, capfd: Captured) -> None:
     assert main(["plan", two_buffers_file]) == 0
     out, err = capfd.readouterr()
     answer = json.loads(out)
@@ -40,7 +40,7 @@ def test_a_plan_goes_to_standard_output_as_json(two_buffers_file: str, capfd: Ca
 
 
 @pytest.mark.parametrize("name", ["plan.json", "plan.csv"])
-def test_a_plan_is_written_in_the_format_of_its_files_ending(name: str, tmp_path: Path, capfd: Captured) -> None:
+def test_the_extension_of_the_output_file_selects_the_plan_format(name: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / name
     assert main(["plan", str(EXAMPLE), "-o", str(file)]) == 0
     assert capfd.readouterr() == ("", f"memplan: wrote {file}\n")
@@ -50,13 +50,13 @@ def test_a_plan_is_written_in_the_format_of_its_files_ending(name: str, tmp_path
     assert verify(problem, plan) == ()
 
 
-def test_a_requested_format_overrides_the_ending_of_the_file(two_buffers_file: str, tmp_path: Path) -> None:
+def test_the_flag_format_overrides_the_extension_of_the_output_file(two_buffers_file: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     assert main(["plan", two_buffers_file, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_plan_prints_a_table_if_it_is_requested(two_buffers_file: str, capfd: Captured) -> None:
+def test_plan_prints_a_table_with_the_flag_format_table(two_buffers_file: str, capfd: Captured) -> None:
     assert main(["plan", two_buffers_file, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
@@ -68,7 +68,7 @@ def test_plan_prints_a_table_if_it_is_requested(two_buffers_file: str, capfd: Ca
     assert lines[4] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
 
 
-def test_the_line_of_a_peak_reports_shared_bytes_next_to_the_sizes(tmp_path: Path, capfd: Captured) -> None:
+def test_the_peak_line_of_a_table_counts_bytes_that_buffers_share(tmp_path: Path, capfd: Captured) -> None:
     rows = [{"id": name, "size": size, "start": 0, "end": 3} for name, size in (("a", 64), ("b", 64), ("c", 8))]
     file = tmp_path / "p.json"
     file.write_text(json.dumps({"buffers": rows, "may_share": [["a", "b"]]}))
@@ -77,7 +77,7 @@ def test_the_line_of_a_peak_reports_shared_bytes_next_to_the_sizes(tmp_path: Pat
     assert line == "at the peak of default, time 0: a (64), b (64), c (8); some share bytes, 64 of these 136"
 
 
-def test_the_flag_capacity_defines_the_pools_of_a_table(two_buffers_file: str, capfd: Captured) -> None:
+def test_repeated_capacity_flags_define_named_pools(two_buffers_file: str, capfd: Captured) -> None:
     assert main(["plan", two_buffers_file, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
     answer = json.loads(capfd.readouterr().out)
     assert [(pool["name"], pool["size"], pool["used"]) for pool in answer["pools"]] == [
@@ -119,7 +119,7 @@ def test_verify_names_every_violation_and_exits_with_3(two_buffers_file: str, tm
     assert err.startswith("memplan: overlap: ")
 
 
-def test_convert_writes_the_same_problem(
+def test_convert_from_json_to_csv_and_back_preserves_the_problem(
     two_buffers_file: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     table = tmp_path / "two.csv"
@@ -149,7 +149,7 @@ def test_convert_writes_a_problem_as_an_integer_program(suffix: str, two_buffers
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
-def test_a_fault_of_memplan_has_a_separate_exit_status(
+def test_an_internal_error_exits_with_70(
     fault: Exception, two_buffers_file: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     def fail(**_options: object) -> None:
@@ -171,13 +171,13 @@ def test_memplan_without_a_command_prints_its_help(capfd: Captured) -> None:
     assert main(["--help"]) == 0
 
 
-def test_the_flag_version_prints_the_version(capfd: Captured) -> None:
+def test_the_version_flag_prints_the_version_of_memplan(capfd: Captured) -> None:
     assert main(["--version"]) == 0
     assert capfd.readouterr().out.startswith("memplan ")
 
 
 def refusal_lines(arguments: list[str], capfd: Captured) -> list[str]:
-    """Run a command that must be refused, and return the lines that say why."""
+    """Run a command that must exit with 2, and return the lines of its error message."""
     assert main(arguments) == 2
     out, err = capfd.readouterr()
     assert out == ""
@@ -196,7 +196,9 @@ def test_an_unwritable_output_file_is_reported_before_the_work_begins(
 
 
 @pytest.mark.parametrize("options", [["--views", "xml"], ["--time-limit", "long"], ["--colour"]])
-def test_a_wrong_command_line_gets_a_hint(options: list[str], two_buffers_file: str, capfd: Captured) -> None:
+def test_a_wrong_command_line_option_prints_usage_and_an_error(
+    options: list[str], two_buffers_file: str, capfd: Captured
+) -> None:
     lines = refusal_lines(["plan", two_buffers_file, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")
     assert any(line.startswith("Error: ") for line in lines)
@@ -219,7 +221,7 @@ def test_writing_to_a_full_disk_fails_and_leaves_the_old_file_intact(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "two.json"]
 
 
-def test_a_new_file_replaces_the_target_of_a_link_and_keeps_its_permissions(
+def test_an_output_file_behind_a_symlink_is_replaced_with_its_permissions_preserved(
     two_buffers_file: str, tmp_path: Path
 ) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"

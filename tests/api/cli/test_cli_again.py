@@ -22,7 +22,7 @@ def table(tmp_path: Path, capfd: Captured) -> Path:
     return tmp_path / "p.csv"
 
 
-def test_verify_again_reproduces_a_plan_to_the_byte(table: Path, capfd: Captured) -> None:
+def test_verify_again_reproduces_a_deterministic_plan_byte_for_byte(table: Path, capfd: Captured) -> None:
     plan, saved = table.with_name("p.json"), table.with_name("again.json")
     assert main(["verify", str(table), str(plan), "--again", "--save-plan", str(saved)]) == 0
     told = capfd.readouterr()
@@ -31,7 +31,7 @@ def test_verify_again_reproduces_a_plan_to_the_byte(table: Path, capfd: Captured
     assert saved.read_bytes() == plan.read_bytes()
 
 
-def test_verify_again_has_an_exit_status_for_each_difference(table: Path, capfd: Captured) -> None:
+def test_verify_again_exits_with_a_different_status_for_each_kind_of_difference(table: Path, capfd: Captured) -> None:
     plan = table.with_name("p.json")
     whole = json.loads(plan.read_text())
     higher = [row | {"offset": row["offset"] + 1} for row in whole["placements"]]
@@ -66,7 +66,9 @@ def problem(tmp_path: Path) -> Path:
         "id,offset\n1,0\n2,8\n3,18\n",
     ],
 )
-def test_verify_better_treats_plans_and_lists_of_offsets_alike(problem: Path, plan: str, capfd: Captured) -> None:
+def test_verify_better_accepts_plans_and_plain_offset_lists_in_every_format(
+    problem: Path, plan: str, capfd: Captured
+) -> None:
     target = problem.with_name("plan.csv" if plan.startswith("id") else "plan.json")
     target.write_text(plan)
     assert main(["verify", str(problem), str(target), *BETTER, "--save-plan", str(problem.with_name("o.json"))]) == 0
@@ -77,21 +79,21 @@ def test_verify_better_treats_plans_and_lists_of_offsets_alike(problem: Path, pl
     assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
 
 
-def test_verify_has_a_separate_exit_status_for_an_invalid_plan(problem: Path, capfd: Captured) -> None:
+def test_verify_better_exits_with_3_for_an_invalid_plan(problem: Path, capfd: Captured) -> None:
     target = problem.with_name("plan.json")
     target.write_text(json.dumps({"1": 0, "2": 4, "3": 8}))
     assert main(["verify", str(problem), str(target), "--better", "--format", "table"]) == 3
     assert capfd.readouterr().out.startswith("overlap: ")
 
 
-def test_verifying_a_file_without_offsets_reports_what_the_file_has_instead(problem: Path, capfd: Captured) -> None:
+def test_verify_refuses_a_file_without_offsets_and_reports_its_content(problem: Path, capfd: Captured) -> None:
     assert main(["verify", str(problem)]) == 2
     assert "which has no offsets" in capfd.readouterr().err
     assert main(["verify", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2
     assert "only that its own plan takes" in capfd.readouterr().err
 
 
-def test_a_table_whose_offsets_are_a_plan_is_audited_with_a_warning(problem: Path, capfd: Captured) -> None:
+def test_verify_better_audits_a_fully_pinned_table_as_a_plan_with_a_warning(problem: Path, capfd: Captured) -> None:
     problem.write_text("id,lower,upper,size,offset\n1,0,4,8,0\n2,0,2,8,8\n3,2,4,4,18\n4,5,6,1,0\n")
     assert main(["verify", str(problem), "--better", "--format", "table"]) == 0
     told = capfd.readouterr()

@@ -37,14 +37,16 @@ def run_check(capfd: Captured, status: int, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_a_profile_selects_the_pools_that_are_used(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
+def test_the_profile_flag_decides_which_pool_check_fills(
+    profile: str, used: int, tmp_path: Path, capfd: Captured
+) -> None:
     problem = tmp_path / "pools.json"
     problem.write_text(json.dumps(PROFILED))
     found = run_check(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
     assert found["pools"][0]["used"] == used
 
 
-def test_check_exits_with_0_within_the_budget(file: str, capfd: Captured) -> None:
+def test_check_exits_with_0_if_the_peak_is_within_the_budget(file: str, capfd: Captured) -> None:
     assert main(["check", file, "--capacity", "sram=unlimited", "--budget", "sram=96"]) == 0
     out, err = capfd.readouterr()
     found = json.loads(out)
@@ -52,14 +54,16 @@ def test_check_exits_with_0_within_the_budget(file: str, capfd: Captured) -> Non
     assert err == "memplan: sram: 96 bytes of 96\n"
 
 
-def test_check_exits_with_1_over_the_budget(file: str, capfd: Captured) -> None:
+def test_check_exits_with_1_if_the_peak_exceeds_the_budget(file: str, capfd: Captured) -> None:
     assert main(["check", file, "--budget", "95"]) == 1
     out, err = capfd.readouterr()
     assert json.loads(out)["pools"][0]["over_budget"] == 1
     assert err.startswith('memplan: over-budget: pool "default": uses 96 bytes, 1 above its budget of 95; it needs')
 
 
-def test_check_exits_with_1_after_growth(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_exits_with_1_if_the_peak_grew_beyond_the_tolerance(
+    file: str, larger_file: str, tmp_path: Path, capfd: Captured
+) -> None:
     saved = str(tmp_path / "memory.json")
     run_check(capfd, 0, file, "--save-baseline", saved)
     assert run_check(capfd, 0, file, "--baseline", saved)["placements"]["same"] == 3
@@ -96,7 +100,9 @@ def test_a_missing_baseline_is_an_error_unless_this_command_writes_it(
     assert not Path(saved).exists()
 
 
-def test_a_plan_with_its_problem_is_a_baseline(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_explains_growth_only_if_the_baseline_plan_comes_with_its_problem(
+    file: str, larger_file: str, tmp_path: Path, capfd: Captured
+) -> None:
     plan = str(tmp_path / "plan.json")
     assert main(["plan", file, "-o", plan]) == 0
     assert run_check(capfd, 1, larger_file, "--baseline", plan)["pools"][0]["causes"] is None
@@ -111,7 +117,7 @@ def test_a_given_plan_is_checked_without_a_new_search(file: str, tmp_path: Path,
     assert (found["pools"][0]["used"], found["pools"][0]["lower_bound"], found["solver"]) == (112, None, None)
 
 
-def test_check_saves_the_plan_with_the_names_of_its_problem(tmp_path: Path, file: str) -> None:
+def test_check_saves_the_plan_with_the_pool_names_of_its_problem(tmp_path: Path, file: str) -> None:
     problem, plan = tmp_path / "two.json", tmp_path / "plan.json"
     data = {
         "buffers": [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 32, "start": 0, "end": 2}],
@@ -124,7 +130,7 @@ def test_check_saves_the_plan_with_the_names_of_its_problem(tmp_path: Path, file
 
 
 @pytest.mark.parametrize("name", ["report.md", "report.sarif", "report.xml", "report.json"])
-def test_reports_are_written_for_passed_and_failed_checks(name: str, file: str, tmp_path: Path) -> None:
+def test_check_writes_every_report_format_whether_it_passes_or_fails(name: str, file: str, tmp_path: Path) -> None:
     report = tmp_path / name
     for budget, status in (("96", 0), ("95", 1)):
         assert main(["check", file, "--budget", budget, "-o", str(report)]) == status
@@ -132,7 +138,9 @@ def test_reports_are_written_for_passed_and_failed_checks(name: str, file: str, 
         report.unlink()
 
 
-def test_check_exits_with_1_and_reports_a_problem_that_does_not_fit(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_exits_with_1_and_writes_all_outputs_for_an_infeasible_problem(
+    file: str, tmp_path: Path, capfd: Captured
+) -> None:
     names = ("report.md", "plan.json", "memory.json", "answer.json")
     report, plan, saved, answer = (str(tmp_path / name) for name in names)
     options = ["--capacity", "80", "-o", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]
@@ -144,7 +152,7 @@ def test_check_exits_with_1_and_reports_a_problem_that_does_not_fit(file: str, t
     assert not Path(saved).exists()
 
 
-def test_check_refuses_an_invalid_plan_as_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_exits_with_2_for_an_invalid_plan(file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,32\nc,96\n")
     assert main(["check", file, "--plan", str(plan)]) == 2

@@ -1,4 +1,4 @@
-"""`memplan convert`, and models that commands write for a runtime."""
+"""`memplan convert`: the files that it writes, and its refusal of invalid plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(problem), str(plan)
 
 
-def test_convert_writes_the_format_of_every_exporter() -> None:
+def test_convert_offers_the_format_of_every_exporter() -> None:
     assert get_args(Target) == ("json", "csv", "graph", "operations", "objects", "lp", "mps", *EXPORTERS)
 
 
@@ -40,7 +40,9 @@ def test_convert_can_write_a_single_file_to_standard_output(files: tuple[str, st
     assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")
 
 
-def test_a_plan_that_is_not_valid_is_an_error(files: tuple[str, str], tmp_path: Path, capfd: Captured) -> None:
+def test_convert_refuses_an_invalid_plan_without_writing_files(
+    files: tuple[str, str], tmp_path: Path, capfd: Captured
+) -> None:
     (tmp_path / "plan.csv").write_text("id,offset\na,0\nb,8\n")
     assert main(["convert", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 2
     assert "overlap" in capfd.readouterr().err

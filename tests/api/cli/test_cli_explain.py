@@ -22,7 +22,7 @@ def problem_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_reason_is_reported_as_json(problem_file: str, capfd: Captured) -> None:
+def test_explain_reports_the_reason_for_infeasibility_as_json(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file]) == 1
     out, err = capfd.readouterr()
     told = json.loads(out)
@@ -33,14 +33,16 @@ def test_the_reason_is_reported_as_json(problem_file: str, capfd: Captured) -> N
     assert "lacks 3 bytes" in err
 
 
-def test_explain_prints_a_table_for_people(problem_file: str, capfd: Captured) -> None:
+def test_explain_prints_a_readable_table_with_the_flag_format_table(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--format", "table", "--quiet"]) == 1
     out, err = capfd.readouterr()
     assert err == ""
     assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
 
 
-def test_explain_gives_the_reason_for_the_peak_of_a_problem_that_fits(problem_file: str, capfd: Captured) -> None:
+def test_explain_names_the_buffers_that_determine_the_peak_of_a_feasible_problem(
+    problem_file: str, capfd: Captured
+) -> None:
     assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["explanation"], told.keys() & {"repairs", "what_if"}) == ("fits", None, set())
@@ -55,7 +57,7 @@ def test_plan_and_check_report_the_reason_why_a_problem_does_not_fit(problem_fil
     assert "2 buffers (0, 1) do not fit" in capfd.readouterr().out
 
 
-def test_repairs_are_reported_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
+def test_explain_repairs_are_reported_as_json_and_as_text(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--repairs", "2", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)["repairs"]
     assert (told["status"], told["fewest"], told["proved"]) == ("repaired", 1, True)
@@ -67,7 +69,7 @@ def test_repairs_are_reported_as_json_and_in_words(problem_file: str, capfd: Cap
     assert "most-changes: must be at most 4" in capfd.readouterr().err
 
 
-def test_a_graph_is_repaired_by_another_order_of_its_operations(tmp_path: Path, capfd: Captured) -> None:
+def test_explain_repairs_an_infeasible_graph_by_reordering_its_operations(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "graph.json"
     ops = [
         {"in": [0], "out": [1]},
@@ -83,7 +85,7 @@ def test_a_graph_is_repaired_by_another_order_of_its_operations(tmp_path: Path, 
     assert told["repairs"][0]["peak_after"] <= 14
 
 
-def test_explain_what_if_prints_a_table_of_worths(capfd: Captured) -> None:
+def test_explain_what_if_prints_a_table_of_savings_per_buffer(capfd: Captured) -> None:
     assert main(["explain", str(EXAMPLES / "mobilenet_v2.csv"), "--what-if", "--format", "table"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[2] == "optimal: peak 1,505,280 bytes"

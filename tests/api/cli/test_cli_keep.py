@@ -1,4 +1,4 @@
-"""Kept places, and differences from a baseline, on the command line."""
+"""`plan --keep` and `check --differences`: kept offsets, and differences from a baseline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_keeping_a_plan_moves_only_the_buffers_that_must_move_and_reports_them(files: Path, capfd: Captured) -> None:
+def test_plan_keep_moves_only_the_buffers_that_must_move_and_reports_them(files: Path, capfd: Captured) -> None:
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "old.csv"), "-o", str(files / "new.json")]) == 0
     told = json.loads((files / "new.json").read_text())
     assert [row["offset"] for row in told["placements"]] == [0, 8, 0, 16]
@@ -40,7 +40,7 @@ def test_keeping_a_plan_moves_only_the_buffers_that_must_move_and_reports_them(f
     assert "0 of 3 buffers moved, 0 bytes; proved to be the fewest" in capfd.readouterr().err
 
 
-def test_a_baseline_without_a_problem_gets_it_from_the_flag_baseline_problem(files: Path, capfd: Captured) -> None:
+def test_the_flag_baseline_problem_supplies_the_problem_of_a_baseline_plan(files: Path, capfd: Captured) -> None:
     plan = str(files / "old.json")
     assert main(["plan", str(files / "old.csv"), "-o", plan, "-q"]) == 0
     alone = ["check", plan, "--baseline", plan, "--differences", "--format", "json", "-q"]

@@ -74,14 +74,14 @@ def test_a_key_has_the_requested_scopes(capfd: Captured) -> None:
         (["revoke", "nobody"], 'name: must be the name of an active key, got "nobody"'),
     ],
 )
-def test_a_malformed_name_of_a_key_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
+def test_an_invalid_key_name_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
     main(["keys", "add", "taken"])
     capfd.readouterr()
     assert main(["keys", *arguments]) == 2
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
 
 
-def test_a_list_for_people_goes_to_standard_error(capfd: Captured) -> None:
+def test_keys_list_as_a_table_is_printed_on_standard_error(capfd: Captured) -> None:
     main(["keys", "add", "farm"])
     capfd.readouterr()
     assert main(["keys", "list", "--format", "table"]) == 0
@@ -90,7 +90,7 @@ def test_a_list_for_people_goes_to_standard_error(capfd: Captured) -> None:
     assert err.splitlines()[-1].startswith("farm")
 
 
-def test_a_store_that_cannot_be_opened_is_reported(
+def test_a_job_store_that_cannot_be_opened_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     (tmp_path / "file").touch()
@@ -111,7 +111,7 @@ def test_a_store_that_cannot_be_opened_is_reported(
         ("0.0.0.0", {"require_keys": False}, False, False),
     ],
 )
-def test_keys_are_required_where_others_can_connect(
+def test_keys_are_required_by_default_if_other_machines_can_connect(
     host: str, settings: dict[str, bool], without_keys: bool, is_required: bool
 ) -> None:
     with bind_socket(host, 0) as listener:
@@ -122,7 +122,7 @@ def test_keys_are_required_where_others_can_connect(
 
 
 @pytest.mark.parametrize("settings", [{"require_keys": True}, {"admin_key": SECRET}])
-def test_required_keys_and_without_keys_exclude_each_other(settings: dict[str, bool | str]) -> None:
+def test_serve_refuses_without_keys_together_with_required_keys(settings: dict[str, bool | str]) -> None:
     (name,) = settings
     with bind_socket("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
         decide_keys(Settings.model_validate(settings), listener, without_keys=True)
@@ -139,7 +139,7 @@ def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Cap
 
 @contextmanager
 def run_server(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start a server that is reachable from outside; yield its address, and the process with its log so far."""
+    """Start a server that listens on all interfaces; yield its port suffix and its process."""
     process = subprocess.Popen(
         [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
         cwd=ROOT,
@@ -159,7 +159,7 @@ def run_server(*arguments: str, **environment: str) -> Iterator[tuple[str, subpr
         process.stderr.close()
 
 
-def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
+def test_a_server_with_an_admin_key_requires_it_and_shuts_down_cleanly() -> None:
     with run_server(MEMPLAN_ADMIN_KEY=SECRET) as (port, process):
         with httpx.Client(base_url=f"http://127.0.0.1{port}", trust_env=False, timeout=60) as client:
             assert client.get("/v1/solvers").status_code == 401
@@ -173,6 +173,6 @@ def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
         assert SECRET not in log
 
 
-def test_a_server_runs_without_keys_on_request() -> None:
+def test_serve_without_keys_accepts_calls_without_a_key() -> None:
     with run_server("--without-keys") as (port, _):
         assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

@@ -27,7 +27,7 @@ TWO = b"id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
 
 
 def shell(script: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a line of shell, with the command as `$MEMPLAN`."""
+    """Run a shell script in which `$MEMPLAN` is the command memplan."""
     environment = os.environ | {"MEMPLAN": " ".join(MEMPLAN), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         ["sh", "-c", script], input=data, capture_output=True, env=environment, timeout=60, check=False
@@ -52,7 +52,7 @@ def test_plan_reads_standard_input_and_writes_standard_output() -> None:
         ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),
     ],
 )
-def test_an_error_of_a_standard_stream_is_reported_in_one_line(command: str, reader: str, sentence: str) -> None:
+def test_an_error_of_standard_input_or_output_is_reported_in_one_line(command: str, reader: str, sentence: str) -> None:
     # Rows enough that the plan does not fit into the buffer of a pipe.
     rows = b"".join(b"%d,%d,%d,64\n" % (i, i, i + 2) for i in range(5000))
     done = shell(f"{{ {command}; echo $? >&2; }} {reader}", b"id,lower,upper,size\n" + rows)
@@ -60,7 +60,7 @@ def test_an_error_of_a_standard_stream_is_reported_in_one_line(command: str, rea
 
 
 @pytest.mark.parametrize("command", ["--help", "--version", "plan -h", "solvers", "frob 2>/dev/full"])
-def test_a_full_disk_under_standard_output_gives_no_traceback(command: str) -> None:
+def test_writing_standard_output_to_a_full_disk_prints_no_traceback(command: str) -> None:
     done = shell(f"$MEMPLAN {command} >/dev/full")
     assert done.returncode == 2
     assert done.stderr in (
@@ -72,7 +72,7 @@ def test_a_full_disk_under_standard_output_gives_no_traceback(command: str) -> N
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, int]]:
-    """Open a pseudo-terminal: (the reader's side, the program's side)."""
+    """Open a pseudo-terminal; yield the descriptors of the reader's side and of the program's side."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
     try:
@@ -103,7 +103,7 @@ def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signal
 @pytest.mark.parametrize(
     ("options", "expected"), [((), b"optimal: peak 96 bytes"), (("--quiet",), b"{"), (("--format", "json"), b"{")]
 )
-def test_a_terminal_shows_a_summary_unless_a_format_is_requested(
+def test_plan_prints_a_summary_to_a_terminal_unless_a_format_is_requested(
     options: tuple[str, ...], expected: bytes, tmp_path: Path
 ) -> None:
     file = tmp_path / "two.csv"
@@ -124,14 +124,14 @@ def test_the_progress_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pyte
     assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
 
 
-def test_a_profiler_can_run_a_command_to_its_end(tmp_path: Path) -> None:
+def test_a_command_runs_to_completion_under_cprofile(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     command = [sys.executable, "-m", "cProfile", "-o", str(profile), *MEMPLAN[1:], "plan", "examples/mobilenet_v2.csv"]
     assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False).returncode == 0
     assert pstats.Stats(str(profile)).get_stats_profile().func_profiles["run_in_thread"].ncalls
 
 
-def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_system(tmp_path: Path) -> None:
+def test_plan_imports_no_plotting_table_or_server_library(tmp_path: Path) -> None:
     file = tmp_path / "two.csv"
     file.write_bytes(TWO)
     script = (
@@ -148,14 +148,14 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
+def test_the_command_listing_shows_the_start_of_each_commands_help(name: str) -> None:
     first = " ".join((listing_entry(name).help or "").split())
     assert first
     assert " ".join((make_command(name).help or "").split()).startswith(first)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_an_interrupt_during_reading_gives_no_traceback(tmp_path: Path) -> None:
+def test_an_interrupt_while_reading_input_prints_no_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "problem.json"
     os.mkfifo(pipe)
     process = subprocess.Popen([*MEMPLAN, "plan", str(pipe)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Services, and workers: `--server URL`, `memplan worker` and `memplan schema`."""
+"""Commands that use or run a service: `--server URL`, `memplan worker` and `memplan schema`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def url(server: RunningServer) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_a_service_accepts_the_formats_of_the_command(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
+def test_plan_by_server_accepts_csv_input_and_writes_csv_output(
+    server: RunningServer, tmp_path: Path, capfd: Captured
+) -> None:
     file = tmp_path / "plan.csv"
     assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -41,14 +43,16 @@ def test_a_service_accepts_the_formats_of_the_command(server: RunningServer, tmp
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_a_service_keeps_the_offsets_of_an_older_plan(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
+def test_plan_keep_by_server_keeps_the_offsets_of_an_older_plan(
+    server: RunningServer, tmp_path: Path, capfd: Captured
+) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
 
 
-def test_a_profile_goes_to_the_service_with_an_older_plan(
+def test_a_profile_other_than_size_is_refused_with_a_kept_plan_locally_and_by_server(
     server: RunningServer, tmp_path: Path, capfd: Captured
 ) -> None:
     old = tmp_path / "old.json"
@@ -58,7 +62,7 @@ def test_a_profile_goes_to_the_service_with_an_older_plan(
         assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
 
 
-def test_an_environment_variable_can_name_the_service(
+def test_the_variable_memplan_server_selects_the_service(
     server: RunningServer, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMPLAN_SERVER", url(server))
@@ -107,7 +111,7 @@ def test_the_schema_describes_problems_plans_operations_and_graphs(capfd: pytest
 
 
 @pytest.mark.slow
-def test_the_corpus_has_a_body_and_its_answer_of_each_question(tmp_path: Path) -> None:
+def test_the_schema_corpus_contains_a_request_body_and_its_answer_for_each_question(tmp_path: Path) -> None:
     assert main(["schema", "-o", str(tmp_path / "schema.json"), "--corpus", str(tmp_path / "corpus")]) == 0
     cases = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "corpus").iterdir()}
     assert cases.keys() == QUESTIONS.keys()
@@ -124,7 +128,7 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_question(tmp_path: Path) -
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
     ],
 )
-def test_settings_that_keep_a_worker_from_starting_are_reported(
+def test_invalid_settings_of_a_worker_are_reported_at_its_start(
     arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["worker", *arguments]) == 2

@@ -1,4 +1,4 @@
-"""`memplan sweep`: the answer for each size, and every wrong use."""
+"""`memplan sweep`: its tables for programs and people, and its exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def single_pool_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: Path, capfd: Captured) -> None:
+def test_sweep_writes_csv_and_a_readable_table(problem: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "sweep.csv"
     assert main(["sweep", problem, "--size", "sram=64B:0.125KiB:64", "-o", str(file), "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -55,7 +55,7 @@ def test_sweep_exits_with_1_if_the_problem_fits_at_no_size(single_pool_file: str
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 
 
-def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> None:
+def test_sweep_plans_every_combination_of_the_sizes_of_several_pools(problem: str, capfd: Captured) -> None:
     assert main(["sweep", problem, "--size", "sram=32:96:64", "--size", "dram=32:64:32"]) == 0
     rows = json.loads(capfd.readouterr().out)["points"]
     assert [(*row["sizes"].values(), row["status"], row["cost"]) for row in rows] == [
@@ -70,7 +70,7 @@ def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> N
     assert "size: must have at most 1000 combinations, got 1500" in capfd.readouterr().err
 
 
-def test_columns_without_information_are_omitted(single_pool_file: str, capfd: Captured) -> None:
+def test_sweep_omits_table_columns_that_add_no_information(single_pool_file: str, capfd: Captured) -> None:
     assert main(["sweep", single_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
     heading = capfd.readouterr().out.splitlines()[0].split()
     assert heading == ["size", "of", "default", "status", "default", "used"]

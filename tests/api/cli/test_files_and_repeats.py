@@ -74,7 +74,7 @@ def test_models_dump_lists_of_numbers_without_a_warning() -> None:
         ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" lies at 407: --alignment 4'),
     ],
 )
-def test_commands_report_the_files_that_they_wrote_unless_quiet(
+def test_commands_list_the_files_that_they_wrote_unless_quiet(
     folder: Path, line: str, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(line.split()) == 0
@@ -83,7 +83,9 @@ def test_commands_report_the_files_that_they_wrote_unless_quiet(
     assert "wrote" not in capfd.readouterr().err
 
 
-def test_a_folder_is_checked_into_a_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_folder_writes_its_report_to_the_output_file(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     Path("models").mkdir()
     Path("models/m.json").write_text(json.dumps({"buffers": BUFFERS}))
     Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')

@@ -1,6 +1,6 @@
-"""Answers of the command that users once misunderstood; each test asks as the user did.
+"""Regressions of answers that users misunderstood: each test repeats the command line of a user.
 
-Each test failed on the version that people used. The functions that compute the answers have tests in their folders.
+Each test failed on the version that the user ran. The underlying functions have tests in their own folders.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_file(name: str, content: str | bytes) -> str:
 
 
 def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
-    """Return the plan that the command prints, and its messages."""
+    """Return the plan that `memplan plan` prints, and its messages on standard error."""
     assert main(["plan", *arguments, "--format", "json"]) == status
     out, err = capfd.readouterr()
     return json.loads(out), err
@@ -67,7 +67,7 @@ def test_3_a_table_whose_offsets_pin_all_buffers_is_verified_with_a_warning(capf
     assert json.loads(capfd.readouterr().out)["better"]["too_much_bytes"] == 50
 
 
-def test_4_the_fast_pool_is_used_and_the_gap_is_that_of_the_requested_profile(capfd: Captured) -> None:
+def test_4_buffers_are_placed_in_the_fast_pool_and_the_gap_matches_the_profile(capfd: Captured) -> None:
     rows = [{"id": k, "size": 64, "start": k, "end": k + 2} for k in range(4)]
     pools = [{"name": "fast", "size": 128}, {"name": "slow"}]
     problem = write_file("pools.json", json.dumps({"buffers": rows, "pools": pools}))

@@ -1,4 +1,4 @@
-"""The help of commands, which is made when it is asked for."""
+"""The help of commands, which is generated only when it is requested."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_list_has_the_first_sentence_of_each_command(name: str) -> None:
+def test_the_command_listing_shows_the_first_sentence_of_each_commands_help(name: str) -> None:
     first = (make_command(name).help or "").partition("\n\n")[0]
     assert listing_entry(name).help == " ".join(first.split())
 
 
-def test_the_list_of_commands_includes_those_of_other_distributions(
+def test_the_command_listing_includes_commands_of_installed_extensions(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     frob = Command(lambda _name: None, "Frob a plan, " * 9 + "twice.", "Networks")
@@ -35,7 +35,7 @@ def test_the_list_of_commands_includes_those_of_other_distributions(
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["keys", "--help"], ["serve", "--help"]])
-def test_help_imports_no_library_that_only_answers_need(words: list[str]) -> None:
+def test_help_does_not_import_solver_server_or_database_libraries(words: list[str]) -> None:
     script = (
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
         "print(status, sorted({'fastapi', 'ortools', 'pulp', 'sqlalchemy'} & set(sys.modules)), file=sys.stderr)"
@@ -46,7 +46,7 @@ def test_help_imports_no_library_that_only_answers_need(words: list[str]) -> Non
     assert done.stdout.startswith("Usage: memplan ")
 
 
-def test_options_are_shown_in_sections(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_plan_groups_its_options_in_sections(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--help"]) == 0
     shown = capfd.readouterr().out
     assert shown.startswith("Usage: memplan plan [OPTIONS]")
@@ -54,7 +54,7 @@ def test_options_are_shown_in_sections(capfd: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("words", [["keys", "add", "--help"], ["plan", "--solver", "exact", "--help"]])
-def test_the_flag_help_after_arguments_shows_the_help_of_the_command(
+def test_the_help_flag_after_other_arguments_shows_the_help_of_the_command(
     words: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 0

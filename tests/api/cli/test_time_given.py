@@ -1,4 +1,4 @@
-"""A command ends soon after its time limit, with the last answer that was noted."""
+"""A command ends soon after its time limit, with the last answer that it recorded."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from memplan.solvers.processes.apart import run_in_thread, writing
 
 
 class Count(Answer):
-    """An answer that holds one number."""
+    """A toy answer with one number."""
 
     count: int
 
 
 class NotedOptions(QuestionOptions):
-    """Option: how many answers the question notes before it ends."""
+    """The option `notes`: how many answers the question records before it runs forever."""
 
     notes: int = 0
 
@@ -42,21 +42,21 @@ released = threading.Event()
 
 @pytest.fixture(autouse=True)
 def _release_work() -> Iterator[None]:
-    """Let abandoned work end with its test, as otherwise it ends with its process."""
+    """Stop abandoned work at the end of each test; otherwise it would run until the process ends."""
     released.clear()
     yield
     released.set()
 
 
 def go_on() -> list[str]:
-    """Run without looking at a clock."""
+    """Run until the test releases the work, without checking a time limit."""
     while not released.is_set():
         sum(range(1000))
     return []
 
 
 def run_forever(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
-    """Run forever, without looking at a clock, after noting the answers."""
+    """Record the answers, then run forever without checking a time limit."""
     assert control.note is not None
     for count in range(options.notes):
         control.note(Count(count=count))
@@ -67,7 +67,7 @@ def run_forever(options: NotedOptions = NOTED, control: Control = CONTROL) -> Co
 ENDLESS = Question(run_forever, inputs=(), lines=lambda found: [str(found.count)], example={})
 
 
-def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_recorded() -> None:
+def test_a_command_that_overruns_its_time_limit_returns_its_last_recorded_answer() -> None:
     app = command_of(ENDLESS)(answer_plainly)
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "2", "-o", "-"])
     assert (ran.exit_code, json.loads(ran.stdout)) == (0, {"count": 1})
@@ -75,7 +75,7 @@ def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_r
     assert str(ran.exception) == "time-limit: must be enough for an answer, got 0.01"
 
 
-def test_the_answer_is_written_even_if_its_extra_files_exceed_the_time_limit(tmp_path: Path) -> None:
+def test_the_answer_is_written_even_if_writing_extra_files_exceeds_the_time_limit(tmp_path: Path) -> None:
     answer = tmp_path / "answer.json"
 
     @command_of(ENDLESS)
@@ -91,14 +91,14 @@ def test_the_answer_is_written_even_if_its_extra_files_exceed_the_time_limit(tmp
     assert json.loads(answer.read_text()) == {"count": 0}
 
 
-def test_work_is_abandoned_only_after_its_time_limit() -> None:
+def test_run_in_thread_abandons_work_only_after_its_time_limit() -> None:
     assert run_in_thread(lambda: "done") == "done"
     assert run_in_thread(lambda: "done", left_s=seconds_left(60.0)) == "done"
     with pytest.raises(TimeoutError):
         run_in_thread(go_on, left_s=seconds_left(0.01))
 
 
-def test_a_file_is_written_completely_and_abandoned_work_writes_none(tmp_path: Path) -> None:
+def test_a_started_file_is_completed_and_abandoned_work_writes_no_further_file(tmp_path: Path) -> None:
     first, second, steps = tmp_path / "first", tmp_path / "second", list[int]()
 
     def work() -> None:
@@ -120,7 +120,7 @@ def test_a_file_is_written_completely_and_abandoned_work_writes_none(tmp_path: P
     assert not second.exists()
 
 
-def test_a_process_ends_with_its_command_even_if_work_was_abandoned() -> None:
+def test_the_process_exits_with_its_command_even_if_abandoned_work_still_runs() -> None:
     script = """
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The service from Python, with the blocking client and the asynchronous one."""
+"""The blocking and the asynchronous Python client of the service."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_client_plans_a_problem_and_verifies_the_plan(client: Client) -> Non
     assert verify(TWO, plan) == ()
 
 
-def test_a_cached_plan_has_the_ids_of_the_callers_problem(client: Client) -> None:
+def test_a_cached_plan_uses_the_buffer_ids_of_the_callers_problem(client: Client) -> None:
     other = Problem.model_validate(respell(problem_data(TWO), random.Random(3), 7))
     client.plan(TWO)
     known = client.known_plan(other)
@@ -68,7 +68,7 @@ def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
     assert plan.peak == 64
 
 
-def test_a_job_submitted_twice_with_one_key_is_one_job(client: Client) -> None:
+def test_submitting_a_job_twice_with_one_idempotency_key_creates_one_job(client: Client) -> None:
     first, second = (client.submit(TWO, idempotency_key="just-once") for _ in range(2))
     assert first.id == second.id
 
@@ -79,7 +79,7 @@ def test_jobs_are_listed_page_by_page(client: Client) -> None:
     assert {job.id for job in client.jobs(name="pages", limit=2)} == wanted
 
 
-def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
+def test_a_cancelled_job_keeps_its_best_plan(client: Client) -> None:
     job = client.submit(HARD, Options(time_limit_s=120))
     for event in client.events(job.id):
         if event.kind == "better":
@@ -101,7 +101,7 @@ def test_the_client_yields_the_results_of_a_batch_one_by_one(client: Client) -> 
     assert found[2].error.sentences == ("solver: exact does not support pools",)
 
 
-def test_a_refused_call_raises_an_error_with_the_servers_sentences(client: Client) -> None:
+def test_a_refused_call_raises_an_error_with_the_servers_messages(client: Client) -> None:
     with pytest.raises(RefusedError) as caught:
         client.plan(TWO, Options(accept="soon"))
     assert caught.value.status == 422
@@ -134,7 +134,7 @@ def test_the_asynchronous_client_plans_and_follows_jobs(server: RunningServer) -
 
 @contextmanager
 def answering(*answers: str) -> Iterator[int]:
-    """Listen on a port and answer successive connections as told."""
+    """Yield a port whose server sends the given answers, one to each successive connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def work() -> None:
@@ -163,7 +163,7 @@ def test_a_request_to_a_busy_service_is_repeated() -> None:
         assert len(client.plan(TWO).placements) == 2
 
 
-def test_requests_to_a_busy_service_end_with_the_clients_patience() -> None:
+def test_the_client_stops_retrying_a_busy_service_after_its_patience() -> None:
     with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
         with pytest.raises(BusyError) as caught:
             client.plan(TWO)
@@ -180,7 +180,7 @@ def test_a_malformed_plan_from_a_service_is_an_error(body: str) -> None:
         client.plan(TWO)
 
 
-def test_events_continue_after_a_broken_stream() -> None:
+def test_the_client_resumes_an_event_stream_after_a_broken_connection() -> None:
     def stream(*lines: str) -> str:
         return "\r\n".join(("HTTP/1.1 200 OK", "Connection: close", "", "\n".join(lines)))
 
@@ -200,7 +200,7 @@ def test_a_malformed_event_from_a_service_is_an_error() -> None:
         list(client.events("1"))
 
 
-def test_every_kind_of_refusal_raises_an_error_with_its_sentences() -> None:
+def test_every_error_response_becomes_an_error_with_the_messages_of_its_body() -> None:
     assert refusal_of(502, b"").sentences == ("service: answered with 502",)
     assert refusal_of(422, b'{"errors": ["a", "b"]}').sentences == ("a", "b")
     assert isinstance(refusal_of(503, b"[]"), BusyError)
@@ -218,7 +218,7 @@ def test_the_client_orders_operations_and_checks_the_answer(client: Client) -> N
         client.order(GRAPH, seed=1)
 
 
-def test_a_request_of_any_question_can_be_a_job(client: Client) -> None:
+def test_the_client_submits_an_ordering_question_as_a_job(client: Client) -> None:
     options = QUESTIONS["order"].options(time_limit_s=60.0)
     job = client.submit({"graph": GRAPH}, options, kind="order", priority=2)
     assert (job.kind, job.priority) == ("order", 2)
@@ -236,7 +236,9 @@ def test_a_request_of_any_question_can_be_a_job(client: Client) -> None:
         ([4, 0, 1, 2, 3, 5], "order: is not a legal one"),
     ],
 )
-def test_a_wrong_order_from_a_service_is_refused(client: Client, order: list[int], sentence: str) -> None:
+def test_the_client_refuses_an_order_that_contradicts_its_claimed_peak_or_graph(
+    client: Client, order: list[int], sentence: str
+) -> None:
     wrong = json.loads(to_json(client.order(GRAPH))) | {"order": order}
     with (
         answering(http("200 OK", json.dumps(wrong))) as port,

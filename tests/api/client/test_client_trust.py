@@ -1,4 +1,4 @@
-"""A client of a hostile service: the service's text, time, bytes and claims."""
+"""The client resists a hostile service: control characters, slow or oversized answers, and false claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CLEAR, ESCAPED = "\x1b[2J\u202e\x9b", "\\x1b[2J\\u202e\\x9b"
 
 @contextmanager
 def answering(*parts: bytes, status: int = 200, pause_s: float = 0.0, **headers: str) -> Iterator[Client]:
-    """Yield a client of a service that sends these parts for every call."""
+    """Yield a client of a service that answers every call with these body parts."""
 
     class Hostile(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -79,7 +79,7 @@ def test_terminal_control_characters_in_a_refusal_are_escaped() -> None:
     assert str(why.value).isprintable()
 
 
-def test_terminal_control_characters_in_an_answer_are_escaped_unless_the_request_has_them() -> None:
+def test_control_characters_in_an_answer_are_escaped_unless_the_request_contained_them() -> None:
     for ascii_only in (True, False):
         data = json.dumps({"message": CLEAR, "ids": ["\x1b[1m", "é"], CLEAR: [1.5, None]}, ensure_ascii=ascii_only)
         found = json.loads(escape_answer(data.encode(), json.dumps({"id": "\x1b[1m"}).encode()))
@@ -121,14 +121,14 @@ def test_compressed_and_oversized_answers_are_refused(monkeypatch: pytest.Monkey
         (plan_of(peak=64), "plan: is not valid for this problem"),
     ],
 )
-def test_a_refutable_claim_of_a_service_is_refused(answer: bytes, sentence: str) -> None:
+def test_the_client_refuses_a_false_claim_of_a_service_about_a_plan(answer: bytes, sentence: str) -> None:
     with answering(answer) as client, pytest.raises(WrongAnswerError, match=sentence):
         client.plan(TWO)
     with answering(answer) as client, pytest.raises(WrongAnswerError):
         client.answer(QUESTIONS["plan"], {"problem": TWO}, Options())
 
 
-def test_a_claim_is_proved_by_a_certificate_if_the_caller_requests_it() -> None:
+def test_a_client_that_requests_proof_requires_a_certificate_of_a_claimed_bound() -> None:
     problem = read_problem((FOLDER / "minimalloc_small/e.12.csv").read_bytes(), "e.12.csv")
     best = solve(problem)
     assert best.status == "optimal"

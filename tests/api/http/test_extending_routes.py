@@ -1,4 +1,4 @@
-"""The guide in docs/adding.md, followed: a toy route, added to a copy of the packages, answers as others do."""
+"""The guide in docs/adding.md works: a toy route, added to a copy of the packages, is served like all routes."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ print("answered")
 """
 
 
-def test_the_guide_lists_the_few_files_that_a_new_route_changes() -> None:
+def test_the_guide_lists_at_most_four_files_to_change_for_a_new_route() -> None:
     listed = guide("How to add a route")
     assert {"api/http/routes/NAME.py", "api/http/app.py"} <= listed
     assert len(listed) <= MOST_FILES
     assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
 
 
-def test_a_toy_route_is_served_refused_described_and_counted_like_all_others(tmp_path: Path) -> None:
+def test_a_route_added_by_the_guide_gets_authentication_errors_schema_and_metrics(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     in_app = [("jobs, plans,", "jobs, load, plans,"), ("(questions, plans,", "(load, questions, plans,")]
     extend(tmp_path, {"api/http/routes/load.py": [("", ROUTE)], "api/http/app.py": in_app})

@@ -1,4 +1,4 @@
-"""The calls of the service, as a client sees them."""
+"""The HTTP calls of the service: plan, verify, solvers, health, schema, and cached responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(server: RunningServer, content: object, **options: object) -> Any:
     return answer.json()
 
 
-def test_a_body_that_is_only_a_problem_is_planned_and_proved_optimal(server: RunningServer) -> None:
+def test_a_plan_request_may_consist_of_the_problem_alone(server: RunningServer) -> None:
     found = plan(server, PROBLEM_EXAMPLE)
     assert (found["status"], found["stop_reason"]) == ("optimal", "proved")
     assert (found["peak"], found["lower_bound"], found["gap"]) == (602112, 602112, 0.0)
@@ -66,7 +66,7 @@ def test_a_plan_is_csv_if_the_accept_header_prefers_it(server: RunningServer, ac
         assert answer.text == CSV_PLAN_EXAMPLE
 
 
-def test_infeasible_problems_are_answered_in_json(server: RunningServer) -> None:
+def test_an_infeasible_problem_is_answered_in_json_even_if_csv_is_accepted(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": "text/csv"})
     assert answer.status_code == 200
     found = answer.json()
@@ -74,15 +74,13 @@ def test_infeasible_problems_are_answered_in_json(server: RunningServer) -> None
     assert found["explanation"]["message"]
 
 
-def test_the_query_sets_capacities(server: RunningServer) -> None:
+def test_the_query_parameter_capacity_sets_the_pool_size(server: RunningServer) -> None:
     assert plan(server, PROBLEM_EXAMPLE, capacity="1MiB")["pools"][0]["size"] == 2**20
     assert plan(server, PROBLEM_EXAMPLE, capacity="100kB")["status"] == "infeasible"
 
 
 @pytest.mark.parametrize("capacity", [48, "48", [48], ["48B"]])
-def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_named(
-    server: RunningServer, capacity: object
-) -> None:
+def test_a_capacity_in_the_body_may_be_a_number_or_text_with_a_unit(server: RunningServer, capacity: object) -> None:
     found = plan(server, {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}], "capacity": capacity})
     said = (
         'pool "default" lacks 16 bytes at time 0; 1 buffer ("a": 64 bytes, more than 48) alone does not fit; 64 bytes'
@@ -90,7 +88,7 @@ def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_nam
     assert (found["status"], found["explanation"]["message"]) == ("infeasible", f"{said} would do")
 
 
-def test_capacities_of_several_pools_are_named(server: RunningServer) -> None:
+def test_repeated_capacity_parameters_define_named_pools(server: RunningServer) -> None:
     answer = server.client.post(
         "/v1/plan",
         params={"capacity": ["fast=250kB", "slow=1MB"]},
@@ -100,13 +98,13 @@ def test_capacities_of_several_pools_are_named(server: RunningServer) -> None:
     assert answer.text == "id,lower,upper,size,offset,pool\nconv1,0,3,401408,0,slow\nconv2,2,5,200704,0,fast\n"
 
 
-def test_ids_are_returned_unchanged(server: RunningServer) -> None:
+def test_buffer_ids_are_returned_unchanged(server: RunningServer) -> None:
     ids = [0, -5, 10**30, "0", "é\u0000\U0001f40d", '"quoted"\n', " "]
     found = plan(server, {"buffers": [{"id": name, "size": 8, "start": 0, "end": 1} for name in ids]})
     assert [row["id"] for row in found["placements"]] == ids
 
 
-def test_verify_answers_an_invalid_plan_with_its_violations(server: RunningServer) -> None:
+def test_verify_returns_the_violations_of_an_invalid_plan(server: RunningServer) -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("conv1", "conv2")]
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": {"placements": rows}})
     assert answer.status_code == 200
@@ -117,7 +115,7 @@ def test_verify_answers_an_invalid_plan_with_its_violations(server: RunningServe
     assert (violation["bytes"], violation["time"]) == ([0, 200704], [2, 3])
 
 
-def test_the_solvers_are_listed(server: RunningServer) -> None:
+def test_the_service_lists_all_solvers_and_reference_planners(server: RunningServer) -> None:
     listed = server.client.get("/v1/solvers").json()["solvers"]
     assert [row["name"] for row in listed] == [*(row.name for row in SOLVERS), *reference_planners()]
     assert all(row["installed"] and row["can"] for row in listed)
@@ -130,7 +128,7 @@ def test_healthz_and_readyz_answer_ok(server: RunningServer, path: str) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "version": __version__})
 
 
-def test_the_schema_names_every_call_and_its_examples_are_true(server: RunningServer) -> None:
+def test_the_schema_lists_every_call_with_examples_that_the_service_accepts(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     calls = {"/v1/plan", "/v1/verify", "/v1/liveness", "/v1/solvers", "/healthz", "/readyz", "/metrics"}
     assert calls <= set(schema["paths"])
@@ -143,7 +141,7 @@ def test_the_schema_names_every_call_and_its_examples_are_true(server: RunningSe
                 assert answer.status_code == 200, answer.text
 
 
-def test_options_in_the_schema_are_those_of_the_query(server: RunningServer) -> None:
+def test_the_schema_lists_every_plan_option_as_a_query_parameter(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
     assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "fail")))
@@ -156,7 +154,7 @@ def _parts(value: object) -> Iterator[dict[str, Any]]:
         yield from _parts(each)
 
 
-def test_clients_can_be_made_from_the_schema(server: RunningServer) -> None:
+def test_the_schema_has_resolvable_references_and_unique_titles_for_client_generators(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     components, parts = schema["components"], [*_parts(schema)]
     references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
@@ -169,7 +167,7 @@ def test_clients_can_be_made_from_the_schema(server: RunningServer) -> None:
     assert len(fields) > 100
 
 
-def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: RunningServer) -> None:
+def test_symbol_ranges_and_values_of_shapes_can_be_query_parameters(server: RunningServer) -> None:
     example = QUESTIONS["shapes"].example
     query = {"symbol": "n=2..16,b=1..4", "limits": "true", "within": "1048576", "at": "b=2"}
     answer = server.client.post("/v1/shapes", json={"problem": example["problem"]}, params=query)
@@ -201,7 +199,7 @@ def test_a_repeated_request_gets_the_same_answer_except_its_time(server: Running
     assert first.headers["link"] == again.headers["link"]
 
 
-def test_another_body_query_or_format_gets_another_written_answer(server: RunningServer) -> None:
+def test_the_response_cache_distinguishes_body_query_and_format(server: RunningServer) -> None:
     ask(server, {"buffers": _ROWS})
     assert ask(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
     assert ask(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
@@ -212,7 +210,7 @@ def test_another_body_query_or_format_gets_another_written_answer(server: Runnin
     ]
 
 
-def test_written_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: RunningServer) -> None:
+def test_the_response_cache_skips_unproved_plans_and_plans_of_named_solvers(server: RunningServer) -> None:
     before = count_kept(server)
     for options in ({"deterministic": True}, {"solver": "greedy"}):
         ask(server, {"problem": {"buffers": _ROWS}, "options": options})
@@ -220,7 +218,7 @@ def test_written_answers_without_a_proof_or_by_a_named_solver_are_not_kept(serve
     assert count_kept(server) <= before + 1  # that which fits may be proved, too
 
 
-def test_the_oldest_written_answers_are_dropped_above_the_memory_limit() -> None:
+def test_the_response_cache_evicts_its_oldest_entries_above_its_memory_limit() -> None:
     plans = WrittenPlans(10_000)
     content = b'{"peak":1,"wall_time_s":0.1,"version":"1"}'
     for k in range(40):
@@ -233,14 +231,14 @@ def test_the_oldest_written_answers_are_dropped_above_the_memory_limit() -> None
     assert plans.find(b"large") is None
 
 
-def test_an_answer_states_whether_it_came_from_the_cache(server: RunningServer) -> None:
+def test_the_header_x_memplan_cache_states_hit_or_miss(server: RunningServer) -> None:
     rows = [{"id": k, "size": 17 + k, "start": 0, "end": 2} for k in range(3)]
     first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
     renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
     assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")
 
 
-def test_moving_bytes_from_the_body_to_the_query_does_not_hit_a_kept_answer(server: RunningServer) -> None:
+def test_bytes_moved_from_the_body_into_the_query_do_not_hit_the_response_cache(server: RunningServer) -> None:
     body = json.dumps({"buffers": _ROWS}).encode()
     ask(server, {"buffers": _ROWS})
     torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])

@@ -1,4 +1,4 @@
-"""Solving, queueing, rejection and disconnection, over real connections."""
+"""Admission over real connections: solving, queueing, refusing and disconnecting."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def narrow_server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_a_client_that_hangs_up_ends_its_search(narrow_server: RunningServer) -> None:
+def test_a_client_that_disconnects_ends_its_search(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
     assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_a_client_that_hangs_up_leaves_the_queue(narrow_server: RunningServer) -> None:
+def test_a_waiting_client_that_disconnects_leaves_the_queue(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
         with send_request(narrow_server, HARD_TOO):
@@ -60,7 +60,7 @@ def test_quick_requests_do_not_wait_in_the_queue(narrow_server: RunningServer) -
             assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
 
 
-def test_a_request_whose_time_ends_in_the_queue_gets_the_plan_of_the_quick_search(narrow_server: RunningServer) -> None:
+def test_a_request_that_times_out_in_the_queue_gets_the_plan_of_the_quick_search(narrow_server: RunningServer) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
@@ -78,7 +78,7 @@ def test_equal_requests_share_one_slot_until_the_last_client_disconnects(narrow_
     assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_other_calls_are_answered_during_a_search(narrow_server: RunningServer) -> None:
+def test_health_solver_and_verify_calls_are_answered_during_a_search(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
         for path in ("/healthz", "/readyz", "/v1/solvers"):
@@ -88,14 +88,14 @@ def test_other_calls_are_answered_during_a_search(narrow_server: RunningServer) 
         assert narrow_server.service.queue.busy_slots == 1
 
 
-def test_a_client_that_disconnects_in_its_body_does_not_affect_others(narrow_server: RunningServer) -> None:
+def test_a_client_that_disconnects_while_sending_its_body_occupies_no_slot(narrow_server: RunningServer) -> None:
     with socket.create_connection(("127.0.0.1", narrow_server.port)) as connection:
         connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
     assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
     assert narrow_server.service.queue.busy_slots == 0
 
 
-def test_many_callers_at_once_each_get_their_own_plan() -> None:
+def test_concurrent_callers_each_receive_the_plan_of_their_own_problem() -> None:
     def ask(size: int) -> int:
         row = {"id": "a", "size": size, "start": 0, "end": 1}
         peak: int = server.client.post("/v1/plan", json={"buffers": [row]}).json()["peak"]
@@ -106,7 +106,9 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
-def test_only_a_connection_with_incomplete_headers_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_with_incomplete_headers_is_closed_while_others_are_served(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.2)
     with run_server(Settings()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
@@ -119,7 +121,7 @@ def test_only_a_connection_with_incomplete_headers_is_closed(sent: bytes, monkey
         assert server.client.get("/healthz").status_code == 200
 
 
-def test_the_newest_of_too_many_connections_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_connection_above_the_connection_limit_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     with run_server(Settings()) as server:
         monkeypatch.setattr(connections, "max_connections", lambda: 2)
         first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
@@ -145,7 +147,7 @@ def test_a_server_accepts_no_connection_before_it_is_ready() -> None:
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + 20_000 * b"X-Trailer: of many\r\n",
     ],
 )
-def test_headers_with_two_lengths_or_without_end_are_refused_and_the_connection_is_closed(head: bytes) -> None:
+def test_conflicting_or_endless_headers_are_refused_and_their_connection_is_closed(head: bytes) -> None:
     with run_server(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
         odd.settimeout(20)
         answer = b""
@@ -157,7 +159,7 @@ def test_headers_with_two_lengths_or_without_end_are_refused_and_the_connection_
         assert server.client.get("/healthz").status_code == 200
 
 
-def test_a_problem_that_takes_too_long_to_compile_is_answered_as_unknown_with_the_reason() -> None:
+def test_a_problem_that_compiles_too_slowly_gets_the_status_unknown_with_time_limit() -> None:
     rows = [{"id": i, "size": 1, "lifetimes": [[0, 1]]} for i in range(60_000)]
     body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}})
     with run_server() as server:

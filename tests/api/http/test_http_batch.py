@@ -1,4 +1,4 @@
-"""Many problems in one request."""
+"""`POST /v1/batch`: many problems in one request."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture(autouse=True)
 def _no_stream_is_left(server: RunningServer) -> None:
-    """Wait for the stream of the previous test, which counts until it is sent completely."""
+    """Wait until the previous test's stream is sent completely, because it counts against the limit until then."""
     assert wait_until(lambda: server.service.streams.count == 0)
 
 
 def ask(server: RunningServer, *lines: object, **query: str) -> list[dict[str, Any]]:
-    """Send lines, texts unchanged, and return the lines of the answer in the order of the requests."""
+    """Send lines as a batch (strings unchanged, others as JSON); return the answer's lines in request order."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    wait_until(lambda: server.service.streams.count == 0)  # a stream counts until all of it has been sent
+    wait_until(lambda: server.service.streams.count == 0)  # the limit counts a stream until it is sent completely
     answer = server.client.post("/v1/batch", content=body, headers=NDJSON, params=query)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
     return sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
@@ -101,13 +101,13 @@ def test_a_batch_reports_every_wrong_submission(server: RunningServer) -> None:
     assert results[150]["plan"]["peak"] == 1
 
 
-def test_a_batch_may_have_blank_lines_and_windows_line_ends(server: RunningServer) -> None:
+def test_a_batch_accepts_blank_lines_and_windows_line_endings(server: RunningServer) -> None:
     results = ask(server, "", json.dumps(single_buffer(1)) + "\r", "  ", json.dumps(single_buffer(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
     assert ask(server) == []
 
 
-def test_options_of_a_batch_come_with_a_submission_or_in_the_query_for_all(server: RunningServer) -> None:
+def test_batch_options_apply_per_submission_or_to_all_through_the_query(server: RunningServer) -> None:
     assert [
         line["plan"]["wall_time_s"] for line in ask(server, single_buffer(1), single_buffer(2), deterministic="true")
     ] == [None, None]
@@ -120,7 +120,7 @@ def test_options_of_a_batch_come_with_a_submission_or_in_the_query_for_all(serve
     assert results[1]["plan"]["peak"] == 2
 
 
-def test_a_batch_may_be_one_object_with_submissions(server: RunningServer) -> None:
+def test_a_batch_may_be_a_json_object_with_a_list_of_submissions(server: RunningServer) -> None:
     answer = server.client.post(
         "/v1/batch", json={"submissions": [single_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
     )
@@ -128,7 +128,7 @@ def test_a_batch_may_be_one_object_with_submissions(server: RunningServer) -> No
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
-def test_a_wrong_query_refuses_the_whole_batch(server: RunningServer) -> None:
+def test_a_wrong_query_parameter_refuses_the_whole_batch(server: RunningServer) -> None:
     answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
@@ -136,7 +136,7 @@ def test_a_wrong_query_refuses_the_whole_batch(server: RunningServer) -> None:
     )
 
 
-def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: RunningServer) -> None:
+def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server: RunningServer) -> None:
     body = HARD + b"\n" + HARD.replace(b'"size": ', b'"size": 1', 1)
     head = f"POST /v1/batch HTTP/1.1\r\nHost: here\r\nContent-Type: application/x-ndjson\r\nContent-Length: {len(body)}"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:

@@ -1,4 +1,4 @@
-"""Refused requests apart from mistakes in them (test_mistakes), and the answers to faults."""
+"""Refused requests and internal errors over HTTP; `test_mistakes.py` covers wrong input values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES sets this limit)"
         ("", {**PROBLEM, "options": {"time_limit_s": 1, "seed": 3}}),
     ],
 )
-def test_options_may_be_next_to_the_problem_in_the_object_options_or_in_the_query(
+def test_options_may_be_in_the_query_beside_the_problem_or_in_an_options_object(
     server: RunningServer, query: str, content: object
 ) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200
@@ -50,14 +50,14 @@ def test_options_may_be_next_to_the_problem_in_the_object_options_or_in_the_quer
         ("plan", b"{}", {"content-encoding": "gzip"}, 415, 'content-encoding: must be identity, got "gzip"'),
     ],
 )
-def test_a_body_that_is_large_deep_packed_or_of_another_kind_is_refused(
+def test_an_oversized_too_deep_compressed_or_non_json_body_is_refused(
     server: RunningServer, path: str, body: bytes, headers: dict[str, str], status: int, sentence: str
 ) -> None:
     answer = server.client.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"} | headers)
     assert (answer.status_code, answer.json()["detail"][: len(sentence)]) == (status, sentence)
 
 
-def test_a_body_of_unannounced_length_is_refused_above_the_limit(server: RunningServer) -> None:
+def test_a_chunked_body_is_refused_above_the_size_limit(server: RunningServer) -> None:
     chunks = (b" " * 1000 for _ in range(1001))
     answer = server.client.post("/v1/verify", content=chunks)
     assert (answer.status_code, answer.json()["errors"]) == (
@@ -73,11 +73,11 @@ def test_a_problem_with_too_many_pools_is_refused(server: RunningServer) -> None
     assert (answer.status_code, answer.json()["errors"]) == (413, [f"problem: {rule}, got 20005000"])
 
 
-def test_an_unsupported_method_is_reported_with_the_supported_ones(server: RunningServer) -> None:
+def test_an_unsupported_method_gets_an_allow_header_with_the_supported_methods(server: RunningServer) -> None:
     assert server.client.get("/v1/plan").headers["allow"] == "POST"
 
 
-def test_any_value_that_an_error_quotes_is_valid_json() -> None:
+def test_error_responses_escape_quoted_values_as_ascii_json() -> None:
     answer = problem_details(422, ("name: must be a name, got \ud800\U0001f40d",))
     assert bytes(answer.body).isascii()
 
@@ -92,7 +92,7 @@ def test_the_log_has_no_data_of_a_problem(server: RunningServer, caplog: pytest.
 
 
 def answer_to_failing(error: Exception) -> httpx.Response:
-    """Call a route that raises an error, and return the answer."""
+    """Return the response of a route that raises this error."""
 
     async def fail() -> None:
         raise error
@@ -108,7 +108,7 @@ def answer_to_failing(error: Exception) -> httpx.Response:
     return anyio.run(ask)
 
 
-def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
     message = "secret"
     answer = answer_to_failing(RuntimeError(message))
     assert answer.status_code == 500
@@ -127,18 +127,18 @@ def test_an_unavailable_store_is_reported_without_its_address(caplog: pytest.Log
     assert "10.0.0.7" in caplog.text
 
 
-def test_a_call_that_has_no_answer_in_time_is_answered_with_504() -> None:
+def test_a_call_without_an_answer_within_its_time_limit_gets_504() -> None:
     answer = answer_to_failing(TimeOverError("time_limit_s: must be enough for the whole program"))
     assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 
 
-def test_a_fault_of_a_reader_is_reported_with_its_location() -> None:
+def test_an_internal_error_of_a_file_reader_is_reported_with_its_exception() -> None:
     answer = answer_to_failing(reader_fault(KeyError("shape")))
     says = 'file: cannot be read, by a fault of memplan; please report KeyError "shape" at unknown; its log says where'
     assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)
 
 
-def test_a_request_whose_workers_were_lost_is_answered_with_503_and_a_time_to_retry() -> None:
+def test_a_request_whose_workers_crashed_gets_503_with_retry_after() -> None:
     answer = answer_to_failing(LostWorkersError("memplan: 4 workers were lost over this problem"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     assert answer.json()["detail"] == "memplan: 4 workers were lost over this problem"

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: submitted, looked at, followed, fetched, cancelled."""
+"""Jobs over HTTP: submission, status, event streams, results and cancellation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def events_of(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-def test_a_job_gets_the_name_in_its_query(server: RunningServer) -> None:
+def test_the_query_parameter_name_names_a_job(server: RunningServer) -> None:
     accepted = server.client.post("/v1/jobs?name=nightly", json=PROBLEM_EXAMPLE | {"name": "two"}).json()
     assert accepted["name"] == "nightly"
     listed = server.client.get("/v1/jobs", params={"name": "nightly"}).json()["jobs"]
@@ -90,7 +90,7 @@ def test_a_job_is_accepted_and_solved(server: RunningServer) -> None:
     assert found["created_at"].endswith("Z")
 
 
-def test_the_request_of_a_job_is_returned_so_that_no_browser_runs_it(server: RunningServer) -> None:
+def test_a_jobs_stored_request_is_returned_as_a_sandboxed_attachment(server: RunningServer) -> None:
     page = b"<script>alert(1)</script>"
     job = server.client.post("/v1/jobs", content=page, headers={"content-type": "text/html"}).json()
     answer = server.client.get(f"{job['links']['self']}/request")
@@ -107,7 +107,7 @@ def test_the_plan_of_a_job_is_written_in_the_requested_format(server: RunningSer
     assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
 
 
-def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: RunningServer) -> None:
+def test_a_csv_job_takes_time_limit_priority_and_deadline_from_the_query(server: RunningServer) -> None:
     said = {"time_limit_s": 3, "priority": -7, "deadline_s": 1000}
     answer = server.client.post("/v1/jobs", content=CSV_EXAMPLE, params=said, headers={"content-type": "text/csv"})
     job = answer.json()
@@ -116,7 +116,7 @@ def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: RunningS
     assert wait_for_end(server, job)["progress"]["peak"] == 602112
 
 
-def test_events_of_a_job_are_sent_from_the_first_to_the_last(server: RunningServer) -> None:
+def test_the_event_stream_of_a_job_starts_with_its_first_event(server: RunningServer) -> None:
     job = submit(server)
     with server.client.stream("GET", job["links"]["events"]) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -127,16 +127,19 @@ def test_events_of_a_job_are_sent_from_the_first_to_the_last(server: RunningServ
     assert (last["state"], last["peak"], last["plan_status"]) == ("succeeded", 602112, "optimal")
 
 
-def test_a_client_that_reconnects_receives_the_events_after_the_last_one_it_knows(server: RunningServer) -> None:
+def test_a_reconnecting_client_receives_only_the_events_after_its_last_event_id(server: RunningServer) -> None:
     job = submit(server)
     wait_for_end(server, job)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "2"})
     assert [event["event"] for event in events_of(answer.text)] == ["finished"]
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "3"})
-    assert (answer.status_code, answer.content) == (204, b"")  # which tells a browser not to come back
+    assert (answer.status_code, answer.content) == (
+        204,
+        b"",
+    )  # the status 204 stops a browser's EventSource from reconnecting
 
 
-def test_a_followed_job_reports_better_plans_and_keeps_the_best_one_when_cancelled(server: RunningServer) -> None:
+def test_a_job_streams_better_plans_and_keeps_the_best_one_when_cancelled(server: RunningServer) -> None:
     job, kinds = submit(server, hard_request(priority=100)), []
     with server.client.stream("GET", job["links"]["events"]) as answer:
         lines = answer.iter_lines()
@@ -158,7 +161,7 @@ def test_a_followed_job_reports_better_plans_and_keeps_the_best_one_when_cancell
     assert (again.status_code, again.json()["finished_at"]) == (200, found["finished_at"])
 
 
-def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: RunningServer) -> None:
+def test_a_queued_job_has_no_plan_and_is_cancelled_immediately(server: RunningServer) -> None:
     first = [submit(server, hard_request(100 + k, priority=100)) for k in range(server.service.settings.workers)]
     job = submit(server, hard_request(priority=-100))
     answer = server.client.get(job["links"]["plan"])
@@ -180,7 +183,7 @@ def test_an_equal_request_with_the_same_idempotency_key_is_the_same_job(server: 
     assert answer.json()["detail"].startswith("Idempotency-Key: must be new for a new request")
 
 
-def test_a_job_can_be_renamed_found_by_a_part_of_its_name_and_removed(server: RunningServer) -> None:
+def test_a_job_can_be_renamed_searched_by_name_and_removed(server: RunningServer) -> None:
     job = submit(server)
     at = job["links"]["self"]
     wait_for_end(server, job)
@@ -226,27 +229,27 @@ def test_a_repeated_option_of_a_job_is_refused(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("job_id", [NOBODY, "nobody", "%00", "a" * 36])
-def test_calls_about_an_unknown_job_answer_404(server: RunningServer, job_id: str) -> None:
+def test_calls_about_an_unknown_job_get_404(server: RunningServer, job_id: str) -> None:
     for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/plan"), ("DELETE", "")):
         answer = server.client.request(method, f"/v1/jobs/{job_id}{path}")
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("header", ["first", "-1", "1.5", "9" * 30])
-def test_a_wrong_last_event_is_reported(server: RunningServer, header: str) -> None:
+def test_an_invalid_last_event_id_header_is_reported(server: RunningServer, header: str) -> None:
     job = submit(server)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": header})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Last-Event-ID: must be the number of an event")
 
 
-def test_a_wrong_idempotency_key_is_reported(server: RunningServer) -> None:
+def test_an_invalid_idempotency_key_is_reported(server: RunningServer) -> None:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers={"idempotency-key": "x" * 201})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Idempotency-Key: must be at most 200 visible ASCII characters")
 
 
-def test_a_job_above_the_limit_is_refused() -> None:
+def test_a_job_above_the_limit_of_open_jobs_is_refused() -> None:
     with run_server(Settings(max_jobs=2)) as server:
         first = submit(server, hard_request())
         submit(server, hard_request())
@@ -258,7 +261,7 @@ def test_a_job_above_the_limit_is_refused() -> None:
         submit(server)
 
 
-def test_a_follower_above_the_limit_is_refused(server: RunningServer) -> None:
+def test_an_event_stream_above_the_limit_of_streams_is_refused(server: RunningServer) -> None:
     job = submit(server, hard_request())
     with httpx.Client(base_url=server.client.base_url, trust_env=False) as client:
         answers = [client.send(client.build_request("GET", job["links"]["events"]), stream=True) for _ in range(4)]
@@ -269,7 +272,7 @@ def test_a_follower_above_the_limit_is_refused(server: RunningServer) -> None:
     wait_for_end(server, job)
 
 
-def test_a_stopping_server_disconnects_followers_and_keeps_its_jobs(tmp_path: Any) -> None:
+def test_a_stopping_server_closes_event_streams_and_keeps_its_jobs(tmp_path: Any) -> None:
     settings = Settings(data_folder=tmp_path)
     with httpx.Client(trust_env=False, timeout=30.0) as client:
         with run_server(settings) as server:
@@ -287,7 +290,7 @@ def test_a_stopping_server_disconnects_followers_and_keeps_its_jobs(tmp_path: An
         assert wait_for_end(server, job)["state"] == "cancelled"
 
 
-def test_a_stream_resumed_after_a_future_event_ends_with_its_job(server: RunningServer) -> None:
+def test_an_event_stream_resumed_after_a_future_event_id_ends_with_its_job(server: RunningServer) -> None:
     job = submit(server, hard_request())
     with server.client.stream("GET", job["links"]["events"], headers={"last-event-id": "999"}) as stream:
         server.client.delete(job["links"]["self"])

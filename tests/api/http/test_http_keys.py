@@ -1,4 +1,4 @@
-"""Access over HTTP: without a key, and with wrong, revoked, foreign and insufficient keys."""
+"""Access control over HTTP: missing, wrong, revoked and insufficient keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assert_refused(answer: httpx.Response, status: int) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
 
 
-def test_every_call_but_two_checks_the_key_before_anything_else(guarded_server: RunningServer) -> None:
+def test_every_call_except_health_checks_verifies_the_key_first(guarded_server: RunningServer) -> None:
     found = set()
     for method, path, _ in calls(guarded_server):
         answer = guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), content=b"{not json")
@@ -61,7 +61,7 @@ def test_every_call_refuses_a_key_without_scopes(guarded_server: RunningServer) 
             assert_refused(guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=nothing), 403)
 
 
-def test_the_schema_states_which_calls_require_a_key_and_how_they_refuse(guarded_server: RunningServer) -> None:
+def test_the_schema_states_which_calls_require_a_key_and_their_error_statuses(guarded_server: RunningServer) -> None:
     for method, path, call in calls(guarded_server):
         if (method, path) not in OPEN_CALLS | {("GET", "/metrics")}:
             assert call["security"] == [{"HTTPBearer": []}]
@@ -96,7 +96,7 @@ def test_a_revoked_key_is_refused_like_an_unknown_key(guarded_server: RunningSer
     )
 
 
-def test_requests_above_the_rate_are_refused_with_a_time_to_retry(guarded_server: RunningServer) -> None:
+def test_requests_above_the_rate_limit_of_a_key_get_429_with_retry_after(guarded_server: RunningServer) -> None:
     shown = key_for(guarded_server, "eager", "read", max_requests_per_minute=1)
     assert guarded_server.client.get("/v1/solvers", headers=shown).status_code == 200
     assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 429)

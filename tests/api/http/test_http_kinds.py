@@ -1,4 +1,4 @@
-"""Requests of other kinds than plans over HTTP: answered while their caller waits, and as jobs."""
+"""Questions other than plan over HTTP: as calls and as jobs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ from memplan.questions.question.wire import request_model
 from tests.support.operation_graphs import SUMS
 from tests.support.server import RunningServer, run_server
 
+# In the given order all four inputs are alive at once; the best order computes one sum at a time.
+GRAPH: dict[str, Any] = {
+    "name": "sums",
+    "size": [8, 8, 8, 8, 1, 1],
+    "kept": [4, 5],
+    "ops": [
+        *({"out": [k]} for k in range(4)),
+        {"in": [0, 1], "out": [4]},
+        {"in": [2, 3], "out": [5]},
+    ],
+}
 OTHERS = tuple(name for name in QUESTIONS if name != "plan")
 
 
@@ -28,8 +39,8 @@ def server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_a_job_of_another_question_ends_with_the_answer_of_that_questions_call(server: RunningServer) -> None:
-    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": SUMS, "deadline_s": 100}).json()
+def test_an_ordering_job_ends_with_the_same_answer_as_the_order_call(server: RunningServer) -> None:
+    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
@@ -45,7 +56,7 @@ def test_a_job_of_another_question_ends_with_the_answer_of_that_questions_call(s
     ]
 
 
-def test_points_of_a_cascade_job_are_sent_as_events_when_they_are_found(server: RunningServer) -> None:
+def test_a_cascade_job_sends_each_point_as_an_event_when_it_is_found(server: RunningServer) -> None:
     body = QUESTIONS["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
@@ -58,7 +69,7 @@ def test_points_of_a_cascade_job_are_sent_as_events_when_they_are_found(server: 
         assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1).points[-1].peak == 4_667
 
 
-def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: RunningServer) -> None:
+def test_jobs_can_be_listed_by_kind_and_plan_jobs_have_a_result_link(server: RunningServer) -> None:
     plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
     order = server.client.post("/v1/jobs?kind=order", json=SUMS).json()
     server.wait_for_end(plan)
@@ -131,7 +142,7 @@ PROGRAM: dict[str, Any] = {
         ("sweep", {"problem": PROGRAM, "sizes": {"default": {"first": 90, "last": 96, "step": 6}}}),
     ],
 )
-def test_every_call_accepts_operations_as_its_problem(path: str, body: Any, server: RunningServer) -> None:
+def test_plan_explain_and_sweep_accept_operations_as_their_problem(path: str, body: Any, server: RunningServer) -> None:
     answer = server.client.post(f"/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text
     found = answer.json()

@@ -1,4 +1,4 @@
-"""Known plans, kept places and reasons over HTTP."""
+"""Plans by hash, re-planning with kept offsets, and explanations over HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask_plan(server: RunningServer, content: object, **options: object) -> dict[
     return found
 
 
-def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: RunningServer) -> None:
+def test_a_proved_plan_is_served_by_its_hash_as_immutable(server: RunningServer) -> None:
     problem_hash = ask_plan(server, problem(1))["problem_hash"]
     answer = server.client.get(f"/v1/plans/{problem_hash}")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -42,7 +42,7 @@ def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: RunningSe
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
-def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(server: RunningServer) -> None:
+def test_a_plan_by_hash_is_the_same_whether_or_not_this_server_proved_it(server: RunningServer) -> None:
     problem_hash = ask_plan(server, problem(11))["problem_hash"]
     url, cache = f"/v1/plans/{problem_hash}", server.service.cache
     proved = server.client.get(url)
@@ -54,13 +54,13 @@ def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(serve
 
 
 @pytest.mark.parametrize("profile", POOL_OF_Y)
-def test_a_profile_is_an_option_of_bodies_and_of_queries(profile: str, server: RunningServer) -> None:
+def test_a_profile_may_be_in_the_body_or_in_the_query(profile: str, server: RunningServer) -> None:
     plans = [ask_plan(server, PROFILED, profile=profile)]
     plans.append(server.client.post(f"/v1/plan?profile={profile}", json=PROFILED).json())
     assert [plan["placements"][1]["pool"] for plan in plans] == [POOL_OF_Y[profile]] * 2
 
 
-def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: RunningServer) -> None:
+def test_a_plan_fetched_by_hash_is_valid_for_an_equivalent_problem(server: RunningServer) -> None:
     problem_hash = ask_plan(server, problem(1))["problem_hash"]
     told = Plan.model_validate(server.client.get(f"/v1/plans/{problem_hash}").json())
     mine = Problem.model_validate(problem(7, "yx"))
@@ -70,7 +70,7 @@ def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: RunningSer
     assert plan.peak == 28_000
 
 
-def test_a_known_plan_that_may_improve_must_be_revalidated(server: RunningServer) -> None:
+def test_an_unproved_plan_by_hash_is_served_with_no_cache(server: RunningServer) -> None:
     hard = hard_request(21)["problem"]
     first = ask_plan(server, hard, accept="fit")
     url = f"/v1/plans/{first['problem_hash']}"
@@ -89,14 +89,14 @@ def test_a_known_plan_that_may_improve_must_be_revalidated(server: RunningServer
         ("%00", 'must be sha256: and 64 hexadecimal digits, got "\\u0000"'),
     ],
 )
-def test_a_hash_without_a_stored_plan_answers_404(server: RunningServer, name: str, sentence: str) -> None:
+def test_a_problem_hash_without_a_stored_plan_gets_404(server: RunningServer, name: str, sentence: str) -> None:
     answer = server.client.get(f"/v1/plans/{name}")
     assert answer.json()["detail"] == f"problem_hash: {sentence}"
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_repeated_request_gets_the_same_plan_in_its_own_names(server: RunningServer) -> None:
+def test_an_equivalent_request_gets_the_cached_plan_with_its_own_buffer_names(server: RunningServer) -> None:
     first, again, other = ask_plan(server, problem(2)), ask_plan(server, problem(2)), ask_plan(server, problem(6, "cd"))
     assert again["placements"] == first["placements"]
     assert [row["id"] for row in other["placements"]] == ["c", "d"]
@@ -130,7 +130,7 @@ def offsets(content: dict[str, Any]) -> dict[str, int]:
     return {row["id"]: row["offset"] for row in content["placements"]}
 
 
-def test_the_plan_of_a_job_is_stored_by_its_hash(server: RunningServer, job: dict[str, Any]) -> None:
+def test_re_planning_may_refer_to_a_stored_plan_by_its_hash(server: RunningServer, job: dict[str, Any]) -> None:
     before = server.client.get(job["links"]["plan"]).json()
     keep = {"plan_hash": job["plan_hash"]}
     options = {"time_limit_s": 5, "accept": "5%"}
@@ -153,7 +153,7 @@ def test_re_planning_keeps_the_offsets_of_the_given_plan(server: RunningServer) 
     assert (offsets(again)["c"], again["reproducible"]) == (8, True)
 
 
-def test_a_buffer_may_have_the_name_of_an_input(server: RunningServer) -> None:
+def test_a_buffer_may_be_named_like_a_request_field(server: RunningServer) -> None:
     problem = {"buffers": [{"id": "keep", "size": 4, "start": 0, "end": 1}]}
     assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
 
@@ -169,7 +169,7 @@ TIGHT: dict[str, Any] = {
 }
 
 
-def test_an_infeasible_answer_links_to_its_explanation(server: RunningServer) -> None:
+def test_an_infeasible_plan_response_has_a_link_header_to_its_explanation(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TIGHT)
     certified = '</v1/certify>; rel="certificate"'
     explained = f'</v1/explain>; rel="explanation", {certified}'
@@ -177,7 +177,7 @@ def test_an_infeasible_answer_links_to_its_explanation(server: RunningServer) ->
     assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
 
 
-def test_an_infeasible_job_reports_its_reason_in_stages(server: RunningServer) -> None:
+def test_an_infeasible_job_sends_its_explanation_as_events(server: RunningServer) -> None:
     submitted = server.client.post("/v1/jobs", json=TIGHT).json()
     links = submitted["links"]
     told = server.client.get(links["events"]).text
@@ -196,7 +196,7 @@ def test_an_infeasible_job_reports_its_reason_in_stages(server: RunningServer) -
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
 
 
-def test_the_reason_of_a_deterministic_plan_is_the_same_in_calls_and_jobs(server: RunningServer) -> None:
+def test_a_deterministic_infeasible_answer_is_identical_in_calls_and_jobs(server: RunningServer) -> None:
     asked = {"problem": TIGHT, "options": {"deterministic": True}}
     answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
     links = server.wait_for_end(server.client.post("/v1/jobs", json=asked).json())["links"]

@@ -1,4 +1,4 @@
-"""Quotas of bytes, a full disk, and plans that keys do not share, over HTTP."""
+"""Byte quotas of keys, a full disk, and plans that are not shared between keys, over HTTP."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_key_above_its_byte_quota_is_refused_with_the_jobs_that_it_can_remove(
     submit(separate_server, mine)
 
 
-def test_a_dropped_request_answers_404_and_its_job_remains(separate_server: RunningServer) -> None:
+def test_a_discarded_request_body_returns_404_and_its_job_remains(separate_server: RunningServer) -> None:
     mine = key_for(separate_server, "dropped", "plan", "read")
     job = submit(separate_server, mine)
     url = job["links"]["self"]
@@ -60,7 +60,7 @@ def test_a_dropped_request_answers_404_and_its_job_remains(separate_server: Runn
     assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 
 
-def test_a_full_disk_refuses_new_jobs_and_no_other_call(
+def test_a_full_disk_refuses_new_jobs_but_not_other_calls(
     separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raise_full(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Keys: their form, their stored fields, how long a revoked key still works, and rate limits."""
+"""API keys: format, stored fields, delay of revocation, rate limits, and requests of foreign origins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.server import RunningServer, run_server
 
 
 class Clock:
-    """A clock that moves only when told to."""
+    """A clock that advances only when a test sets `now_s`."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Lobby:
-    """A gate before a table of keys, with a clock."""
+    """A `KeyGate` over a table of keys in memory, with a clock that the test controls."""
 
     def __init__(self, **settings: Any) -> None:
         self.keys: dict[str, Key] = {}
@@ -68,7 +68,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return anyio.run(wait)
 
 
-def test_a_key_tells_its_id_and_its_secret_and_the_hash_tells_neither() -> None:
+def test_a_key_splits_into_id_and_secret_and_its_hash_reveals_neither() -> None:
     key_id, text, kept = new_secret()
     parts = split(text)
     assert parts is not None
@@ -79,11 +79,11 @@ def test_a_key_tells_its_id_and_its_secret_and_the_hash_tells_neither() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "memplan", "memplan__", "memplan_0123456789abcdef_", "other_0123456789abcdef_x"])
-def test_a_text_of_another_form_is_no_key(text: str) -> None:
+def test_malformed_text_is_not_parsed_as_a_key(text: str) -> None:
     assert split(text) is None
 
 
-def test_a_wrong_key_is_refused_even_if_none_is_required_unless_a_proxy_may_send_its_own() -> None:
+def test_a_wrong_key_is_refused_unless_keys_are_explicitly_switched_off() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
     with pytest.raises(NoKeyError, match="the key is not known"):
@@ -124,7 +124,7 @@ def test_an_unknown_id_is_looked_up_at_most_once_in_two_seconds() -> None:
     assert lobby.looks == 2
 
 
-def test_a_revoked_key_works_for_at_most_two_seconds() -> None:
+def test_a_revoked_key_stops_working_within_two_seconds() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add()}"
     lobby.comes(shown)
@@ -138,7 +138,7 @@ def test_a_revoked_key_works_for_at_most_two_seconds() -> None:
         lobby.comes(shown)
 
 
-def test_a_key_above_its_rate_is_refused_with_a_time_to_retry() -> None:
+def test_a_key_above_its_rate_limit_is_refused_with_a_retry_time() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
     lobby.comes(shown)
@@ -152,7 +152,7 @@ def test_a_key_above_its_rate_is_refused_with_a_time_to_retry() -> None:
         lobby.comes(shown)
 
 
-def test_a_request_quota_accumulates_for_at_most_a_minute_and_per_key() -> None:
+def test_each_keys_request_quota_accumulates_for_at_most_a_minute() -> None:
     lobby = Lobby()
     shown, other = f"Bearer {lobby.add(max_requests_per_minute=3)}", f"Bearer {lobby.add()}"
     lobby.comes(shown)
@@ -165,7 +165,7 @@ def test_a_request_quota_accumulates_for_at_most_a_minute_and_per_key() -> None:
     lobby.comes(other)
 
 
-def test_admin_sees_all_jobs_and_other_callers_only_their_own() -> None:
+def test_an_admin_key_sees_all_jobs_and_other_keys_only_their_own() -> None:
     mine = Caller("k1", "one", frozenset({"plan", "read"}))
     assert mine.sees("k1")
     assert not mine.sees("k2")
@@ -189,7 +189,7 @@ def test_admin_sees_all_jobs_and_other_callers_only_their_own() -> None:
         ("[::1", False),
     ],
 )
-def test_a_request_from_a_foreign_page_is_recognised_by_its_host(host: str | None, harmless: bool) -> None:
+def test_only_local_host_names_are_accepted_without_keys(host: str | None, harmless: bool) -> None:
     assert is_harmless(host) is harmless
 
 
@@ -211,7 +211,7 @@ def store(tmp_path: Path) -> Any:
     found.close()
 
 
-def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
+def test_the_last_use_of_a_key_is_recorded_about_once_a_minute(store: Store) -> None:
     store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
     assert look_up(store.keys, "b") is None
     look_up(store.keys, "a")

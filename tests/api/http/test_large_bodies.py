@@ -1,4 +1,4 @@
-"""Bodies of which little is known until they are read: refused while they come, or read by a child process."""
+"""Large request bodies: refused while they arrive, or parsed by a child process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.server import RunningServer, run_server
 
 JSON = {"content-type": "application/json"}
 SMALL, LARGE = 2_000, 5_000
-"""Sizes from which bodies are weighed, and read by a child, in these tests."""
+"""In bytes: bodies from `SMALL` on have their memory estimated; bodies from `LARGE` on are parsed by a child."""
 PROBLEM = {"buffers": [{"id": f"b{k}", "size": 64 + k % 5, "start": k, "end": k + 4} for k in range(200)]}
 BODY = json.dumps(PROBLEM).encode()
 
@@ -39,7 +39,7 @@ def post(server: RunningServer, path: str, body: bytes, **headers: str) -> Any:
     return server.client.post(path, content=body, headers={**JSON, **headers})
 
 
-def test_the_memory_of_a_parsed_body_is_estimated_part_by_part() -> None:
+def test_the_memory_of_a_parsed_body_is_estimated_while_it_arrives() -> None:
     grown = JsonGrowth()
     for part in (b'{"buffers":[{', b'"id":1,"size":', b"2},{}]}"):
         grown.add(part, 10**6)
@@ -72,7 +72,7 @@ def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(
     assert server.service.bodies.held == 0
 
 
-def test_a_body_parsed_in_this_process_counts_with_its_parsed_memory(server: RunningServer) -> None:
+def test_a_body_parsed_in_the_server_counts_with_its_estimated_parsed_size(server: RunningServer) -> None:
     bodies = server.service.bodies
     most, bodies.most = bodies.most, 20_000
     try:
@@ -146,7 +146,7 @@ def test_a_large_job_is_read_by_a_child_and_its_contents_can_be_fetched(server: 
         ),
     ],
 )
-def test_a_fault_in_a_large_body_is_reported_as_in_a_small_one(
+def test_an_error_in_a_large_body_is_reported_like_one_in_a_small_body(
     server: RunningServer, path: str, body: bytes, status: int, detail: str
 ) -> None:
     answer = post(server, path, body)
@@ -161,14 +161,14 @@ def test_a_large_plan_is_verified_by_a_child(server: RunningServer) -> None:
 
 
 def drip(into: socket.socket) -> None:
-    """Send a body without end, for some seconds at most."""
+    """Keep sending spaces as a body for up to `GRACE_S` seconds."""
     until = time.monotonic() + GRACE_S
     while time.monotonic() < until:
         into.sendall(b" " * 1000)
         time.sleep(0.01)
 
 
-def test_a_connection_is_closed_soon_if_a_refused_body_keeps_arriving() -> None:
+def test_the_connection_of_a_refused_body_that_keeps_arriving_is_closed() -> None:
     head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n"
     with run_server(Settings(max_body_bytes=1000, workers=0)) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sender:

@@ -1,4 +1,4 @@
-"""The server's limits: concurrent requests, and waiting times."""
+"""The server's limits: memory of bodies, open streams, and time to send headers and bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def drip(into: socket.socket) -> None:
         time.sleep(0.01)
 
 
-def test_held_bodies_are_limited_in_total_and_to_half_for_one_key() -> None:
+def test_memory_of_request_bodies_is_limited_in_total_and_to_half_for_one_key() -> None:
     whole = HeldBytes(1000)
     mine, other, third = (HeldShare(whole, name) for name in ("mine", "other", None))
     mine.take(500)
@@ -41,7 +41,7 @@ def test_held_bodies_are_limited_in_total_and_to_half_for_one_key() -> None:
     assert (whole.held, dict(whole.of_key)) == (501, {"other": 400, None: 101})
 
 
-def test_streams_are_counted_while_they_are_open() -> None:
+def test_open_event_streams_count_against_the_stream_limit() -> None:
     streams = Streams(1)
     with streams.open():
         with pytest.raises(FullError, match="memplan: all 1 streams are open"), streams.open():
@@ -83,11 +83,11 @@ def connection(server: RunningServer) -> socket.socket:
 
 
 def read_all(from_: socket.socket) -> bytes:
-    """Read until the server hangs up."""
+    """Return all bytes until the server closes the connection."""
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 
-def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_body_gets_408_after_the_body_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "BODY_S", 0.2)
     with run_server(Settings(workers=0)) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
@@ -98,7 +98,7 @@ def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPat
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
 
-def test_bytes_that_are_not_http_get_a_400_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_non_http_bytes_get_400_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     with run_server() as server, connection(server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
         assert read_all(odd).startswith(b"HTTP/1.1 400 ")
@@ -116,8 +116,8 @@ def test_a_connection_that_sends_after_the_response_is_closed() -> None:
 
 
 @pytest.mark.usefixtures("short_heads")
-def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
-    """The time limit of headers ends with them: a body and an answer have separate limits."""
+def test_the_time_limit_for_headers_does_not_apply_to_body_or_answer() -> None:
+    """The time limit of headers ends when they are complete; bodies and answers have separate limits."""
     body = b'{"buffers": []}'
     with run_server(Settings(workers=0)) as server, connection(server) as slow:
         head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
@@ -130,7 +130,7 @@ def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
         assert read_all(slow).startswith(b"HTTP/1.1 200 ")
 
 
-def test_bodies_beyond_the_limit_are_refused_and_others_continue() -> None:
+def test_bodies_above_the_total_memory_limit_are_refused_and_accepted_ones_continue() -> None:
     with run_server(Settings(max_body_bytes=100_000, workers=0)) as server, connection(server) as large:
         server.service.bodies.most = 100_000
         large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n" + b" " * 90_000)

@@ -1,4 +1,4 @@
-"""What an operator sees: metrics, request ids and log lines; and the headers for browsers."""
+"""Observability for operators: metrics, request ids and log lines; and security headers for browsers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STORED = JobCounts(open={"queued": 3}, ended={"failed": 4}, kept_bytes=70, oldes
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
-    """Return each sample by its name and its label values, in the order of the label names."""
+    """Parse metrics; return the value of each sample, keyed by its name followed by its label values."""
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -37,7 +37,7 @@ def samples_of(metrics: Metrics) -> dict[tuple[str, ...], float]:
     return samples(metrics.render(STORED, {"workers": 2}).decode())
 
 
-def test_requests_are_counted_by_the_path_that_the_app_declares(server: RunningServer) -> None:
+def test_request_metrics_use_the_declared_route_not_the_raw_path(server: RunningServer) -> None:
     server.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
     server.client.post("/v1/plan", content=b"")
     for path in ("/nothing", "/v1/plan/../../etc", "/v1/jobs/some-id"):
@@ -67,7 +67,7 @@ def test_refusals_are_counted_and_logged_by_reason(server: RunningServer, caplog
     assert "secret" not in caplog.text
 
 
-def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
+def test_an_internal_error_has_the_same_fault_id_in_response_log_and_metrics(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "secret"
@@ -92,7 +92,7 @@ def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
     assert "secret" not in caplog.text
 
 
-def test_metrics_report_current_gauges(server: RunningServer) -> None:
+def test_metrics_report_current_jobs_and_workers(server: RunningServer) -> None:
     def current_samples() -> dict[tuple[str, ...], float]:
         server.service.store.jobs._counts = None  # counts are kept for a while
         return samples(server.client.get("/metrics").text)
@@ -104,7 +104,7 @@ def test_metrics_report_current_gauges(server: RunningServer) -> None:
     assert "process_resident_memory_bytes" in {labels[0] for labels in found}
 
 
-def test_solves_are_counted_by_solver_stage_and_place() -> None:
+def test_solve_metrics_are_labelled_by_place_solver_and_option() -> None:
     metrics = Metrics()
     metrics.count_solve(SolveResult(Plan(solver="greedy:size", gap=0.03), elapsed_s=0.2), "auto", "server")
     metrics.count_solve(SolveResult(Plan(status="unknown"), elapsed_s=2.0), "cp-sat", "worker")
@@ -115,7 +115,7 @@ def test_solves_are_counted_by_solver_stage_and_place() -> None:
     assert (found["memplan_plan_gap_bucket", "0.02"], found["memplan_plan_gap_bucket", "0.05"]) == (0, 1)
 
 
-def test_each_event_increments_its_metric() -> None:
+def test_each_counted_event_increments_its_metric() -> None:
     metrics = Metrics()
     metrics.looked_up("hit")
     metrics.missed_deadline()
@@ -133,7 +133,7 @@ def test_each_event_increments_its_metric() -> None:
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 
 
-def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: RunningServer) -> None:
+def test_a_valid_request_id_is_kept_and_an_unsafe_one_is_replaced(server: RunningServer) -> None:
     assert server.client.get("/healthz", headers={"X-Request-ID": "build-7.1"}).headers["x-request-id"] == "build-7.1"
     for wrong in ("", "a b", "x" * 65):
         given = server.client.get("/healthz", headers={"X-Request-ID": wrong}).headers["x-request-id"]
@@ -143,7 +143,7 @@ def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: Runnin
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/solvers", "/nothing", "/openapi.json"])
-def test_no_answer_may_be_run_framed_or_cached_by_browsers(server: RunningServer, path: str) -> None:
+def test_response_headers_forbid_browsers_to_execute_frame_or_cache_answers(server: RunningServer, path: str) -> None:
     headers = server.client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -162,7 +162,7 @@ def test_a_request_log_line_has_the_caller_and_route_but_nothing_of_the_body(
     with caplog.at_level(logging.INFO):
         server.client.post("/v1/plan?seed=987654321", json=body, headers={"X-Request-ID": "r1"})
         assert wait_until(lambda: any(is_ours(record) for record in caplog.records))
-    (line,) = filter(is_ours, caplog.records)  # a line of another test's request may come late
+    (line,) = filter(is_ours, caplog.records)  # another test's late log line must not count
     assert (line.__dict__["route"], line.__dict__["status"]) == ("/v1/plan", 200)
     told = " ".join(str(vars(record)) for record in caplog.records if record.name != "httpx")
     assert "secret" not in told
@@ -181,7 +181,7 @@ logging.getLogger("sqlalchemy").info("chatter")
 
 
 def log_lines(*arguments: str) -> list[str]:
-    """Log some lines in a separate process, since logging is set up once in each process."""
+    """Return the lines logged by a separate process, because logging is configured once per process."""
     done = subprocess.run(
         [sys.executable, "-c", _LOGS, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )

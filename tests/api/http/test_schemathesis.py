@@ -1,4 +1,4 @@
-"""The running server against its schema, with generated requests, valid and invalid."""
+"""The running server conforms to its schema for generated valid and invalid requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.server import RunningServer
 
 
 def no_fault(context: CheckContext, response: Response, case: schemathesis.Case) -> bool | None:
-    """Fail at every status from 500 on, except that of a time limit, which callers may set as short as they like."""
+    """Refuse every status from 500 on except 504, because a caller may set a time limit that is too short."""
     return None if response.status_code == 504 else not_a_server_error(context, response, case)
 
 
@@ -67,7 +67,7 @@ CALLS = [
 def test_every_answer_to_generated_requests_conforms_to_the_schema(
     server: RunningServer, method: str, path: str, mode: GenerationMode
 ) -> None:
-    examples = 3 if path == "/v1/liveness" else 6  # a schema of statements in statements is slow to draw from
+    examples = 3 if path == "/v1/liveness" else 6  # drawing from its recursive schema is slow
 
     @settings(max_examples=examples * DEPTH, suppress_health_check=list(HealthCheck))
     @given(case=SCHEMA[path][method].as_strategy(generation_mode=mode))

@@ -1,4 +1,4 @@
-"""Starting, stopping, and the settings of an operator."""
+"""Starting and stopping a server, its readiness, and its settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_port_in_use_is_reported() -> None:
             bind_socket("127.0.0.1", port)
 
 
-def test_a_stopped_server_answers_with_the_best_plan_so_far() -> None:
+def test_a_stopping_server_answers_open_requests_with_the_best_plan_so_far() -> None:
     with ThreadPoolExecutor(1) as callers:
         with run_server() as server:
             url = f"http://127.0.0.1:{server.port}/v1/plan"
@@ -56,7 +56,7 @@ def test_a_stopped_server_answers_with_the_best_plan_so_far() -> None:
     assert answer.json()["stop_reason"] == "cancelled"
 
 
-def test_a_server_that_is_not_ready_states_the_reason() -> None:
+def test_readyz_states_the_reason_if_the_server_is_not_ready() -> None:
     async def return_false() -> bool:
         return False
 
@@ -111,7 +111,7 @@ def test_the_first_search_after_the_warm_up_imports_no_module() -> None:
     assert [name for name in done.stdout.split() if not name.startswith("lab")] == []
 
 
-def test_a_server_without_idle_children_is_ready_since_it_can_fork_one() -> None:
+def test_a_server_without_worker_processes_is_ready_because_it_can_fork_one() -> None:
     with run_server() as server:
         pool = server.service.workers.pool
         for child in list(pool._all):
@@ -128,6 +128,6 @@ print("httptools" in sys.modules, "h11" in sys.modules)
 """
 
 
-def test_requests_are_read_by_httptools_alone() -> None:
+def test_the_server_parses_http_with_httptools_and_does_not_import_h11() -> None:
     told = subprocess.run([sys.executable, "-c", _SERVES], capture_output=True, text=True, check=True, timeout=120)
     assert told.stdout.split() == ["True", "False"]

@@ -1,4 +1,4 @@
-"""Followers of jobs receive every event, once and in order, whichever server writes it."""
+"""Event streams deliver every event of a job once and in order, whichever server writes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def heard(following: Following, job_id: str, after: int = 0) -> list[str]:
     return [event.kind async for event in following.events(job_id, after)]
 
 
-def test_a_follower_receives_the_events_of_another_server(store: Store) -> None:
+def test_an_event_stream_receives_events_written_by_another_server(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         following.open()
@@ -43,9 +43,9 @@ def test_a_follower_receives_the_events_of_another_server(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_a_notified_follower_gets_events_without_polling(store: Store) -> None:
+def test_a_notified_event_stream_delivers_events_without_polling(store: Store) -> None:
     async def run() -> None:
-        following, job_id = Following(store), submit(store)  # which does not look by itself: it was not opened
+        following, job_id = Following(store), submit(store)  # it does not poll, because it was not opened
         listening = asyncio.create_task(heard(following, job_id))
         await asyncio.sleep(0.1)
         store.jobs.ask_to_cancel(job_id)
@@ -55,7 +55,7 @@ def test_a_notified_follower_gets_events_without_polling(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_all_events_are_sent_for_a_job_with_more_events_than_one_read(store: Store) -> None:
+def test_an_event_stream_delivers_more_events_than_one_database_read_returns(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         (claim,) = store.leases.claim("here", 1, 1, 60.0)

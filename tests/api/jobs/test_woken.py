@@ -1,4 +1,4 @@
-"""Workers on PostgreSQL: they are notified of jobs, and poll only now and then."""
+"""Workers on PostgreSQL are notified of new and cancelled jobs, and poll only rarely."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def kind() -> str:
 
 @contextmanager
 def far_apart(store: Store, pool: Pool) -> Iterator[JobWorkers]:
-    """Run workers that poll so seldom that only notifications can begin or end a job.
+    """Run workers that poll so rarely that only notifications can begin or end a job.
 
-    Other workers in this process, of a service that many tests share, poll as usual.
+    Workers of the session-wide server in this process still poll as usual.
     """
     with job_workers(store, pool) as found:
         found._look_s = found._last_place_s = 3600.0
@@ -58,7 +58,7 @@ def test_a_cancellation_wakes_the_worker_of_a_running_job(store: Store) -> None:
         assert wait_for_end(store, job_id).state == "cancelled"
 
 
-def test_a_worker_polls_while_its_listener_is_cut_off_and_listens_again_later(store: Store) -> None:
+def test_a_worker_polls_while_its_database_listener_is_disconnected_then_reconnects(store: Store) -> None:
     pool = Pool()
     pool.may_run.set()
     with far_apart(store, pool) as found:

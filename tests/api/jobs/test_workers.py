@@ -1,4 +1,4 @@
-"""Jobs run by workers: each ends once, even if workers are killed or lose their lease."""
+"""Workers run jobs: each job ends once, even if a worker is killed or loses its lease."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_worker_plans_a_job_and_writes_its_events(store: Store) -> None:
     assert store.plans.find(found.problem_hash) is not None
 
 
-def test_one_key_cannot_occupy_all_workers(store: Store) -> None:
+def test_jobs_of_one_key_cannot_occupy_all_workers(store: Store) -> None:
     flood, pool = [submit(store, key_id="flood", priority=9) for _ in range(5)], Pool()
     with job_workers(store, pool, workers=2) as here:
         wait_until(lambda: pool.in_work == 2)
@@ -85,7 +85,7 @@ def test_one_key_cannot_occupy_all_workers(store: Store) -> None:
     assert pool.most_at_once == 3
 
 
-def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
+def test_a_cancelled_job_keeps_its_best_plan(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
         wait_until(lambda: pool.in_work == 1)
@@ -95,7 +95,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
     assert plan_of(store, job_id).placements == LOOSE.placements
 
 
-def test_stopped_workers_release_jobs_that_others_continue_from_their_plans(store: Store, ready_pool: Pool) -> None:
+def test_jobs_of_stopped_workers_are_continued_by_others_from_their_best_plan(store: Store, ready_pool: Pool) -> None:
     job_id, here = submit(store), Pool()
     with job_workers(store, here):
         wait_until(lambda: here.in_work == 1)
@@ -163,7 +163,7 @@ PATIENCE, FAULT = 60.0, 12 * "0"
         (KeyError("x"), f"memplan: failed; its log says where, at fault {FAULT}"),
     ],
 )
-def test_a_job_that_raises_an_error_fails_with_its_sentence(
+def test_a_job_that_raises_an_error_fails_with_its_message(
     store: Store, ready_pool: Pool, error: Exception, sentence: str
 ) -> None:
     job_id, ready_pool.error = submit(store), error
@@ -173,7 +173,7 @@ def test_a_job_that_raises_an_error_fails_with_its_sentence(
 
 
 @pytest.mark.parametrize("error", [NotInTimeError("plan: no answer came"), LostWorkersError("plan: no answer came")])
-def test_a_job_without_an_answer_is_retried_with_longer_patience_before_it_fails(
+def test_a_job_without_an_answer_is_retried_with_longer_grace_times_before_it_fails(
     store: Store, ready_pool: Pool, error: Exception
 ) -> None:
     job_id, ready_pool.error = submit(store), error
@@ -194,7 +194,7 @@ def test_a_resumed_deterministic_job_ignores_its_earlier_plan(store: Store, read
     assert (plan.reproducible, plan.wall_time_s) == (True, None)
 
 
-def test_a_deadline_bounds_the_time_limit(store: Store, ready_pool: Pool) -> None:
+def test_the_deadline_of_a_job_shortens_its_time_limit(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store, deadline_at=time.time() + 2.0)
     with job_workers(store, ready_pool):
         wait_for_end(store, job_id)
@@ -203,7 +203,7 @@ def test_a_deadline_bounds_the_time_limit(store: Store, ready_pool: Pool) -> Non
     assert 0 < limit_s <= 2.0
 
 
-def test_a_known_plan_answers_a_job_or_starts_its_search(store: Store, ready_pool: Pool) -> None:
+def test_a_later_equal_job_is_passed_the_known_plan(store: Store, ready_pool: Pool) -> None:
     with job_workers(store, ready_pool):
         first, again = (wait_for_end(store, submit(store)) for _ in range(2))
     assert (first.plan_status, again.plan_status) == ("optimal", "optimal")
@@ -212,7 +212,7 @@ def test_a_known_plan_answers_a_job_or_starts_its_search(store: Store, ready_poo
 
 @pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
 @pytest.mark.slow
-def test_a_job_that_ends_while_the_database_is_unreachable_is_written_when_it_returns(tmp_path: Path) -> None:
+def test_a_job_result_is_written_after_an_unreachable_database_returns(tmp_path: Path) -> None:
     def check(server: PostgreSQL, store: Store) -> None:
         job_id, pool = submit(store), Pool()
         with job_workers(store, pool):
@@ -231,7 +231,7 @@ def test_a_job_that_ends_while_the_database_is_unreachable_is_written_when_it_re
         check(server, store)
 
 
-def test_two_workers_share_the_jobs_and_run_each_once(store: Store) -> None:
+def test_two_workers_share_all_jobs_and_run_each_once(store: Store) -> None:
     names, here, there = [submit(store) for _ in range(30)], Pool(), Pool()
     here.may_run.set()
     there.may_run.set()

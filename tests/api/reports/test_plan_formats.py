@@ -1,4 +1,4 @@
-"""Plans as pictures and in the formats of other tools."""
+"""Plans written as pictures and in formats of other tools: memory tables, triples and EXIR."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_memory_tables_have_the_layout_of_cadences_tables() -> None:
+def test_memory_tables_match_the_layout_of_cadences_planner() -> None:
     assert memory_tables(*plan_of(TWO_MEMORIES)) == TABLES
 
 
-def test_memory_tables_keep_names_of_memories_on_one_line() -> None:
+def test_memory_tables_escape_line_breaks_in_memory_names() -> None:
     problem = {"buffers": [], "pools": [{"name": "a\nb"}]}
     lines = memory_tables(*plan_of(problem)).splitlines()
     assert lines[3].split() == ["|", '"a\\nb"', "|", "0x0", "|", "|", "0", "|"]
     assert len({len(line) for line in lines[:5]}) == 1
 
 
-def test_the_peak_over_time_is_reported_with_the_first_time_that_reaches_it() -> None:
+def test_peak_over_time_returns_the_first_time_that_reaches_the_peak() -> None:
     rows = [{"id": i, "size": 4, "start": start, "end": start + 2} for i, start in enumerate((5, 6, 9, 10, 3))]
     assert peak_over_time(Problem.model_validate({"buffers": rows})) == (8, 6)
     assert peak_over_time(Problem.model_validate({"buffers": []})) == (0, 0)
@@ -151,7 +151,7 @@ def test_an_answer_without_placements_is_json_for_every_requested_format(
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "text/plain;q=0.9, application/json;q=0.5", "text/plain, text/csv"])
-def test_accepting_plain_text_returns_the_memory_tables(server: RunningServer, accept: str) -> None:
+def test_the_accept_header_text_plain_selects_the_memory_tables(server: RunningServer, accept: str) -> None:
     query, headers = {"solver": BY_CADENCE}, {"accept": accept}
     answer = server.client.post("/v1/plan", json=TWO_MEMORIES, params=query, headers=headers)
     if accept.endswith("csv"):
@@ -169,7 +169,7 @@ def test_the_service_writes_the_requested_format(server: RunningServer, plan_for
     assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
 
 
-def test_infeasibility_is_json_where_text_is_requested(server: RunningServer) -> None:
+def test_an_infeasible_answer_is_json_even_if_plain_text_is_requested(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TOO_LARGE, headers={"accept": "text/plain"})
     assert (answer.headers["content-type"], answer.json()["status"]) == ("application/json", "infeasible")
 
@@ -178,13 +178,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def draw_picture(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
-    """Return the picture as a tree, and its texts."""
+    """Draw a plan; return the SVG tree and its text labels."""
     root = ElementTree.fromstring(picture.draw(problem, plan))
     return root, ["".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")]
 
 
 def rectangles(root: ElementTree.Element) -> int:
-    """Count the rectangles of buffers."""
+    """Return the number of buffer rectangles in an SVG tree."""
     return sum(group.get("id", "").startswith("buffer-") for group in root.iter(f"{SVG}g"))
 
 
@@ -210,7 +210,7 @@ def test_each_rectangle_of_a_picture_has_a_unique_id_and_a_title() -> None:
     assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
 
 
-def test_a_picture_colours_buffers_at_the_fullest_time_and_above_the_bound() -> None:
+def test_a_picture_highlights_buffers_at_the_peak_time_and_above_the_lower_bound() -> None:
     problem = Problem.model_validate({"buffers": [*rows(4), {"id": "late", "size": 64, "start": 9, "end": 10}]})
     at = {"b0": 0, "b1": 1024, "b2": 2048, "b3": 0, "late": 0}
     placements = [{"id": name, "pool": "default", "offset": offset} for name, offset in at.items()]
@@ -220,7 +220,7 @@ def test_a_picture_colours_buffers_at_the_fullest_time_and_above_the_bound() -> 
     assert {"fullest at 1: 2,048 alive", "above the bound", "at the fullest time", "at other times"} <= set(texts)
 
 
-def test_the_ten_largest_buffers_are_labelled_regardless_of_number_and_names() -> None:
+def test_a_picture_labels_the_ten_largest_buffers_even_with_long_names() -> None:
     large = [{"id": f"large/{'very_' * 9}{i}", "size": 10**6, "start": 40 * i, "end": 40 * i + 30} for i in range(10)]
     problem = Problem.model_validate({"buffers": [*rows(300), *large]})
     _, texts = draw_picture(problem, solve(problem))
@@ -260,7 +260,7 @@ def test_a_picture_shows_printable_names_unchanged(name: str, text: str) -> None
     assert text in texts
 
 
-def test_a_picture_can_show_the_largest_sizes_and_times() -> None:
+def test_a_picture_can_show_the_largest_64_bit_sizes_and_times() -> None:
     row = {"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}
     problem = Problem.model_validate({"buffers": [row]})
     root, _ = draw_picture(problem, solve(problem))

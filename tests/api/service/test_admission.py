@@ -1,4 +1,4 @@
-"""The order in which callers are admitted."""
+"""The admission queue: which request gets a slot next, and which is refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(day: Callable[[], Awaitable[None]]) -> None:
 
 
 def admission_order(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | None = None) -> list[str]:
-    """Return the callers in the order in which they were admitted; all came while `a` was served."""
+    """Return the callers in their order of admission, if all arrive while caller `a` holds a slot."""
     order: list[str] = []
 
     async def ask(queue: AdmissionQueue, caller: str, limit_s: float) -> None:
@@ -60,12 +60,12 @@ def admission_order(arrivals: list[tuple[str, float]], places: int = 1, of_key: 
     return order
 
 
-def test_waiting_requests_begin_by_deadline_and_then_by_arrival() -> None:
+def test_waiting_requests_are_admitted_by_deadline_then_by_arrival() -> None:
     assert admission_order([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
     assert admission_order([(name, 60.0) for name in "bacab"]) == list("bacab")
 
 
-def test_a_request_with_a_long_limit_waits_for_at_most_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_waits_in_the_queue_for_at_most_half_of_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await take_seat(queue, wish())
@@ -73,7 +73,7 @@ def test_a_request_with_a_long_limit_waits_for_at_most_half_of_it(monkeypatch: p
         for each in waiting:
             queue.ask(each)
         monkeypatch.setattr(admission, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 40.0))
-        late = wish(70.0, arrived=time.monotonic() + 40.0)  # which is now: 15 of its 30 s may go by
+        late = wish(70.0, arrived=time.monotonic() + 40.0)  # it arrives now, and may wait for 15 of its 30 s
         queue.ask(late)
         assert [each.turn < late.turn for each in waiting] == [True, True]
         queue._make_room(waiting[0])
@@ -85,7 +85,7 @@ def test_a_request_with_a_long_limit_waits_for_at_most_half_of_it(monkeypatch: p
     run(day)
 
 
-def test_measured_times_fade_to_half_with_age(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_admission_queue_halves_old_measured_search_times(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await take_seat(queue, wish(sort=LARGE))
@@ -101,11 +101,11 @@ def test_measured_times_fade_to_half_with_age(monkeypatch: pytest.MonkeyPatch) -
     run(day)
 
 
-def test_a_key_at_its_maximum_leaves_the_other_slots_to_other_keys() -> None:
+def test_a_key_at_its_slot_limit_leaves_the_remaining_slots_to_other_keys() -> None:
     assert admission_order([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
 
 
-def test_a_full_queue_refuses_and_a_free_slot_is_granted_at_once() -> None:
+def test_a_full_queue_refuses_requests_and_a_free_slot_is_granted_immediately() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
         place = await take_seat(queue, wish(0.0))
@@ -117,20 +117,20 @@ def test_a_full_queue_refuses_and_a_free_slot_is_granted_at_once() -> None:
     run(day)
 
 
-def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to_retry() -> None:
+def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_retry_time() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await take_seat(queue, wish(10.0, can_end=False))
-        place.began = time.monotonic() - 3.0  # it has no answer yet, and may take as long again
+        place.began = time.monotonic() - 3.0  # it may need as long again, as it has no answer yet
         queue.ask(late := wish(1.0))
-        assert isinstance(late.refusal, NoTurnError)  # refused at once, without a turn of the event loop
+        assert isinstance(late.refusal, NoTurnError)  # refused synchronously, before the event loop runs
         assert "all 1 places stay taken for 7." in str(late.refusal)
         assert late.refusal.headers["Retry-After"] in ("7", "8")
         assert queue.waiting_count == 0
         waiting = asyncio.ensure_future(queue.take(wish(9.0)))
         await asyncio.sleep(0)
         assert queue.waiting_count == 1
-        with pytest.raises(NoTurnError):  # too little time is left for a search that needs 3 s
+        with pytest.raises(NoTurnError):  # a search needs 3 s, and less time is left
             await queue.take(wish(8.5, least_s=3.0))
         queue.leave(place)
         assert await waiting
@@ -139,13 +139,15 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
 
 
 @pytest.mark.slow
-def test_an_admitted_request_signals_a_holder_and_then_begins_in_an_overbooked_slot() -> None:
+def test_an_urgent_request_shortens_a_running_search_then_overbooks_its_slot() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await take_seat(queue, wish())
         admitted = [await take_seat(queue, wish(2.0)) for _ in range(2)]
         assert (place.is_short.is_set(), queue.busy_slots, queue.waiting_count) == (True, 3, 0)
-        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # all are short, and none has ended
+        with pytest.raises(
+            NoTurnError, match="all 1 places stay taken for"
+        ):  # all running searches are asked to end, but none has ended
             await queue.take(wish(2.0))
         for each in admitted:
             queue.leave(each)
@@ -175,7 +177,7 @@ def test_a_request_with_little_time_left_begins_in_an_overbooked_slot() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await take_seat(queue, wish(sort=LARGE))
         slow.began = time.monotonic() - 2.0
-        queue.leave(slow, is_measured=True)  # so it needed two seconds
+        queue.leave(slow, is_measured=True)  # the queue measures a search time of two seconds
         place = await take_seat(queue, wish())
         soon_due, others = (asyncio.ensure_future(queue.take(wish(limit_s, sort=LARGE))) for limit_s in (2.4, 9.0))
         assert await soon_due  # with two seconds left
@@ -188,26 +190,26 @@ def test_a_request_with_little_time_left_begins_in_an_overbooked_slot() -> None:
     run(day)
 
 
-def test_light_requests_do_not_wait_behind_searches_until_they_take_long() -> None:
+def test_light_requests_bypass_the_search_queue_until_they_prove_slow() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         search = await take_seat(queue, wish())
         light = await take_seat(queue, wish(sort=LIGHT))
         assert queue.busy_slots == 2
         other = asyncio.ensure_future(queue.take(wish(sort=LIGHT)))
-        await asyncio.sleep(0.3)  # which is no light one's time
+        await asyncio.sleep(0.3)  # longer than a light request should take
         assert not light.is_light
         assert not other.done()
         queue.leave(light, is_measured=True)
         assert await other
-        with pytest.raises(NoTurnError):  # it takes its turn with the searches now
+        with pytest.raises(NoTurnError):  # light requests now queue together with searches
             await queue.take(wish(0.1, sort=LIGHT))
         queue.leave(search)
 
     run(day)
 
 
-def test_requests_that_must_not_be_refused_may_exceed_the_length_of_the_queue() -> None:
+def test_unrefusable_requests_may_exceed_the_queue_length() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
         place = await take_seat(queue, wish())

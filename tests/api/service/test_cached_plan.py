@@ -1,4 +1,4 @@
-"""Cached plans: renamed for another caller, with findings, or too late."""
+"""Cached plans: translated for equivalent problems, compared with each other, and with lint findings."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_cached_plan_with_constraints_fits_equivalent_problems(problem: Proble
 
 
 def loose_plan(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
-    """A plan of TWO that leaves `gap` units unused between its buffers, with a bound that was proved, in units."""
+    """Return a plan of TWO with `gap` unused units between its buffers, and a proved lower bound in units."""
     offset = column_of(asked, {"a": 0, "b": 2 + gap})
     return CachedPlan(
         "feasible", offset * 0, offset, (2 + gap + 1,), (bound,), bound, solver="by hand", searched_s=searched_s
@@ -95,29 +95,29 @@ def column_of(asked: CompiledProblem, offsets: dict[str, int]) -> I64:
     return column([offsets[str(name)] for name in names])
 
 
-def test_the_better_plan_stays_with_the_bound_of_its_own_search() -> None:
+def test_the_better_of_two_cached_plans_keeps_its_own_bound() -> None:
     asked = compile_data(TWO)
     assert asked.instance.unit == 4
     worse, better = loose_plan(asked, 2, 2, searched_s=9), loose_plan(asked, 1, 1)
     assert better_of(asked, worse, better) is better_of(asked, better, worse) is better
 
 
-def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
+def test_the_plan_of_the_longer_search_is_kept_among_equal_plans() -> None:
     asked = compile_data(TWO)
     brief, long = loose_plan(asked, 1, 2), loose_plan(asked, 1, 1, searched_s=3)
     assert better_of(asked, brief, long) is better_of(asked, long, brief) is long
     assert better_of(asked, brief, replace(brief)) is brief
 
 
-def test_the_better_bound_is_kept_with_either_of_two_plans_for_the_same_units() -> None:
+def test_the_better_of_two_cached_plans_gets_the_better_bound_if_their_units_agree() -> None:
     asked = compile_data(TWO)
     units = units_of(asked)
     worse, better = replace(loose_plan(asked, 2, 3), units=units), replace(loose_plan(asked, 1, 1), units=units)
-    for found in (better, replace(better, units=None)):  # a plan of another process says nothing of bounds
+    for found in (better, replace(better, units=None)):  # a plan without units carries no usable bound
         for both in ((worse, found), (found, worse)):
             best = better_of(asked, *both)
             assert (best.offset.tolist(), best.bound, best.units) == (better.offset.tolist(), (3,), units)
-    # A bound in other units is of another instance.
+    # A bound in other units belongs to another instance and must not be used.
     assert better_of(asked, replace(worse, units=(1, 1)), better) is better
 
 
@@ -128,7 +128,7 @@ def test_a_proved_plan_is_never_replaced() -> None:
     assert better_of(asked, proved, better) is better_of(asked, better, proved) is proved
 
 
-def test_a_proof_for_other_units_is_dropped_if_this_process_searched_the_present_units() -> None:
+def test_an_optimality_proof_in_other_units_yields_to_a_plan_in_the_current_units() -> None:
     asked = compile_data(TWO)
     proved = replace(loose_plan(asked, 1, 4), status="optimal", units=(1, 1))
     found = replace(loose_plan(asked, 0, 1), units=units_of(asked))
@@ -136,7 +136,7 @@ def test_a_proof_for_other_units_is_dropped_if_this_process_searched_the_present
 
 
 @pytest.mark.parametrize("size", [1, 8])
-def test_the_cache_keeps_no_result_without_a_plan(size: int) -> None:
+def test_the_plan_cache_does_not_store_infeasible_results(size: int) -> None:
     tight = Problem.model_validate(TWO | {"pools": [{"name": "sram", "size": size}]})
     assert CachedPlan.from_result(CompiledProblem.from_problem(tight), SolveResult(solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
@@ -144,7 +144,7 @@ def test_the_cache_keeps_no_result_without_a_plan(size: int) -> None:
     assert CachedPlan.read(older) is None
 
 
-def test_offsets_that_are_not_multiples_of_the_unit_are_lowered() -> None:
+def test_cached_plan_offsets_are_rounded_down_to_multiples_of_the_unit() -> None:
     asked = compile_data(TWO)
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
@@ -163,7 +163,7 @@ def test_a_cached_plan_that_fails_the_verifier_is_not_returned(caplog: pytest.Lo
 
 CHAIN = [{"id": k, "size": 4 * k + 4, "start": 2 * k, "end": 2 * k + 1} for k in range(6)]
 CLOSED: dict[str, Any] = {"buffers": CHAIN}
-"""Nobody's ends touch the next start: surely the ends were meant to be inclusive."""
+"""Lifetimes that leave a gap of one step before each next start, so inclusive ends were probably meant."""
 SOUND: dict[str, Any] = {"buffers": [row | {"end": row["end"] + 2} for row in CHAIN]}
 
 
@@ -184,7 +184,7 @@ def test_lint_findings_of_a_written_plan_are_read_back() -> None:
             Plan.model_validate({"findings": [broken]})
 
 
-def test_an_answer_without_findings_has_no_field_for_them() -> None:
+def test_a_plan_without_lint_findings_omits_the_field_findings() -> None:
     problem = Problem.model_validate(SOUND)
     assert b"findings" not in memplan_json.write_plan(memplan.solve(problem), problem)
 

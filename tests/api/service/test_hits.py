@@ -1,4 +1,4 @@
-"""Answers from the cache, compared with the answers of their searches, for eight callers at once."""
+"""Cached answers equal the answers of their searches, for eight concurrent callers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def server() -> Iterator[RunningServer]:
 
 
 def timeless_fields(answer: httpx.Response) -> dict[str, Any]:
-    """Return the fields of an answer, in their order, but for times."""
+    """Return the fields of an answer in their order, without elapsed times."""
     assert answer.status_code == 200, answer.text
     return {name: value for name, value in json.loads(answer.content).items() if name not in _OF_TIMES}
 
 
 def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the last answer about a problem that a search gave, and the later answers of the cache.
+    """Return the last answer computed by a search, and the later answers from the cache.
 
-    Where a search finds nothing in its time, the next request searches again.
+    If a search finds nothing within its time limit, the next request searches again.
     """
     content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
     answers = [

@@ -1,4 +1,4 @@
-"""Large plans that several callers ask for at one time: made once, for as long as one of them waits."""
+"""Simultaneous equal requests for large plans share one search, which runs while any caller waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEARCHED = SolveResult(Plan(status="feasible"))
 
 
 class WaitingWorkers:
-    """Workers whose tasks end when they are let go, or cancelled."""
+    """Fake workers whose tasks end when the test sets `may_end`, or when they are cancelled."""
 
     def __init__(self) -> None:
         self.may_end, self.tasks, self.cancelled = asyncio.Event(), 0, 0
@@ -39,7 +39,7 @@ class WaitingWorkers:
 
 
 def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], Awaitable[None]]) -> Metrics:
-    """Run something with workers, and a function that asks for the plan of a body: its answer, and the lookup."""
+    """Run a coroutine with fake workers and a function that requests the plan of a body; return the metrics."""
     metrics = Metrics()
 
     async def run() -> None:
@@ -83,7 +83,7 @@ def test_equal_simultaneous_large_requests_are_searched_once() -> None:
 
 
 @pytest.mark.parametrize("leaving", [1, 2])
-def test_the_search_for_a_large_plan_continues_while_a_caller_waits(leaving: int) -> None:
+def test_the_shared_search_for_a_large_plan_continues_while_any_caller_waits(leaving: int) -> None:
     async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
         events = [asyncio.Event() for _ in range(2)]
         calls = [asyncio.ensure_future(ask(b"a", event)) for event in events]

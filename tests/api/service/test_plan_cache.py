@@ -1,4 +1,4 @@
-"""Plans that the cache keeps in memory and in the store, and plans that it drops, on SQLite and PostgreSQL."""
+"""The plan cache in memory and in the store: replacement, eviction and sharing, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compile_sized(size: int = 3) -> CompiledProblem:
 
 
 def plan_of_height(asked: CompiledProblem, height: int, searched_s: float = 1.0) -> CachedPlan:
-    """A plan whose upper buffer ends at a height, in units; nothing is proved of it."""
+    """Return an unproved plan whose peak is `height` units."""
     low, high = (int(asked.instance.size[i]) for i in asked.order)
     offset = column([0, height - high])
     assert offset[1] >= low
@@ -48,7 +48,7 @@ def run(day: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(run_day())
 
 
-def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
+def test_a_written_plan_is_found_by_a_later_cache_on_the_same_store(store: Store) -> None:
     async def day() -> None:
         first, asked = cache_over(store), compile_sized()
         first.keep(asked, plan_of_height(asked, 9))
@@ -61,7 +61,7 @@ def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
     run(day)
 
 
-def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) -> None:
+def test_a_cached_plan_is_replaced_only_by_a_better_one(store: Store) -> None:
     async def day() -> None:
         asked = compile_sized()
         for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):
@@ -76,7 +76,7 @@ def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) 
     run(day)
 
 
-def test_a_better_plan_of_another_server_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_uses_a_better_plan_written_by_another_server(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         mine, other, asked = cache_over(store), cache_over(store), compile_sized()
         mine.keep(asked, plan_of_height(asked, 9))
@@ -131,7 +131,7 @@ def test_cached_plans_are_written_periodically_and_at_the_end(store: Store) -> N
     run(day)
 
 
-def test_the_cache_works_without_a_reachable_store(
+def test_the_plan_cache_works_in_memory_if_its_store_is_unreachable(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def raise_store_error(_work: object) -> None:

@@ -1,4 +1,4 @@
-"""The path of a request for a plan: cached, solved quickly, shared with another caller, or given to workers."""
+"""How a plan request is served: from the cache, by a quick search, by a shared search, or by a worker."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, Ca
         (HARD, 60.0, Options(time_limit_s=600.0), None),
     ],
 )
-def test_a_known_plan_is_the_answer_if_it_is_good_enough_and_otherwise_a_start(
+def test_a_cached_plan_answers_a_request_or_warm_starts_its_search(
     problem: Problem, searched_s: float, options: Options, reason: str | None
 ) -> None:
     async def day(room: Room) -> None:
@@ -62,7 +62,7 @@ def test_a_known_plan_is_the_answer_if_it_is_good_enough_and_otherwise_a_start(
     run_in_room(day)
 
 
-def test_a_search_of_an_earlier_server_is_not_repeated(tmp_path: Path) -> None:
+def test_a_stored_plan_of_an_earlier_server_answers_without_a_new_search(tmp_path: Path) -> None:
     with closing(Store.open(None, tmp_path)) as store:
 
         async def day(room: Room) -> None:
@@ -139,7 +139,7 @@ def test_options_are_checked_even_if_the_plan_is_cached() -> None:
 
 
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
-def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_searches(options: Options) -> None:
+def test_requests_with_a_named_solver_or_deterministic_bypass_the_plan_cache(options: Options) -> None:
     async def day(room: Room) -> None:
         await room.ask(QUICK)
         before = room.lookups()
@@ -175,7 +175,7 @@ def test_time_in_the_queue_does_not_count_without_a_deadline() -> None:
                 PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
             )
         )
-        await asyncio.sleep(0.5)  # which is spent in line, and not of the limit
+        await asyncio.sleep(0.5)  # time in the queue does not count against the limit
         assert len(room.workers.tasks) == 1
         room.workers.may_answer.set()
         await asyncio.gather(others, mine)
@@ -200,7 +200,7 @@ def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
 
 
 @pytest.mark.parametrize("problem", [HARD, SMALL], ids=["large", "small"])
-def test_a_hard_request_continues_at_a_worker_from_the_quick_plan(problem: Problem) -> None:
+def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(problem: Problem) -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         plan = await room.ask(problem)
@@ -244,7 +244,7 @@ def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server() -
     run_in_room(day)
 
 
-def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed() -> None:
+def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed() -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         options = Options(time_limit_s=60.0, deterministic=True, seed=5)
@@ -254,7 +254,7 @@ def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed(
     run_in_room(day)
 
 
-def test_a_request_without_a_slot_in_time_gets_the_quick_plan_or_is_refused() -> None:
+def test_a_request_that_gets_no_slot_in_time_receives_the_quick_plan_or_is_refused() -> None:
     async def day(room: Room) -> None:
         many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
         asked: list[Any] = [asyncio.create_task(room.ask(problem)) for problem in many[:4]]

@@ -30,16 +30,16 @@ from tests.support.renaming import Data, problem_data, scale
 
 TWO = Problem.model_validate({"buffers": [{"id": k, "size": 1024, "start": 0, "end": 1} for k in range(2)]})
 TOO_LARGE = Problem.model_validate({"buffers": [{"id": k, "size": 2**62, "start": 0, "end": 1} for k in range(2)]})
-# Five in a ring: every two neighbours conflict, so that three offsets are needed, and no clique shows more than two.
+# A ring of five conflicts needs three offsets, but its largest clique proves a bound of only two.
 ABOVE_ITS_BOUND = Problem.model_validate(
     {"buffers": [{"id": k, "size": 4} for k in range(5)], "conflicts": [(k, (k + 1) % 5) for k in range(5)]}
 )
 _AMPLE_S = 30.0
-"""More time than any of these problems needs, even on a busy machine."""
+"""Seconds that suffice for each of these problems, even on a busy machine."""
 
 
 def answers(*problems: Problem, service: AloneService | None = None) -> list[Plan]:
-    """Ask the services one after the other."""
+    """Return the plans of the problems, requested one after the other from one service."""
 
     async def ask() -> list[Plan]:
         asked = service or AloneService()
@@ -48,12 +48,12 @@ def answers(*problems: Problem, service: AloneService | None = None) -> list[Pla
     return asyncio.run(ask())
 
 
-def test_the_cached_answer_of_a_too_large_problem_is_not_used_for_a_smaller_one() -> None:
+def test_a_cached_infeasible_answer_is_not_reused_for_a_smaller_problem() -> None:
     assert [plan.status for plan in answers(TOO_LARGE, TWO)] == ["infeasible", "optimal"]
     assert [plan.status for plan in answers(TWO, TOO_LARGE, TWO)] == ["optimal", "infeasible", "optimal"]
 
 
-def test_the_cached_answer_of_an_infeasible_problem_is_not_used_for_a_smaller_one(tmp_path: Path) -> None:
+def test_a_stored_infeasible_answer_is_not_reused_for_a_smaller_problem_after_restart(tmp_path: Path) -> None:
     for problem, status in ((TOO_LARGE, "infeasible"), (TWO, "optimal"), (TOO_LARGE, "infeasible")):
         with closing(Store.open(None, tmp_path)) as store:
             service = AloneService(store)
@@ -62,7 +62,7 @@ def test_the_cached_answer_of_an_infeasible_problem_is_not_used_for_a_smaller_on
 
 
 def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
-    """Return a plan with all buffers apart, which claims that none is better."""
+    """Return a cached plan that stacks all buffers and falsely claims to be optimal."""
     compiled = CompiledProblem.from_problem(problem)
     plan = solve(problem, time_limit_s=1.0)
     known = CachedPlan.from_result(compiled, SolveResult(plan), 1e6)
@@ -83,7 +83,7 @@ def test_a_forged_bound_in_the_store_is_not_reported(tmp_path: Path, status: str
     best = best_score(ABOVE_ITS_BOUND)
     assert best is not None
     assert (plan.lower_bound or 0) <= best[0]
-    if status == "optimal":  # which is a start, and no reason not to search
+    if status == "optimal":  # a forged optimum is only a warm start: the search must still run
         assert (plan.status, plan.peak) == ("optimal", best[0])
 
 
@@ -104,7 +104,7 @@ def test_an_unreadable_row_of_the_store_is_ignored(tmp_path: Path, spoil: Callab
     assert plan.status == "optimal"
 
 
-def test_a_proof_is_claimed_by_its_process_and_for_equal_bytes_only() -> None:
+def test_a_cached_proof_is_reported_only_by_its_process_and_for_equal_sizes() -> None:
     compiled = CompiledProblem.from_problem(ABOVE_ITS_BOUND)
     plan = solve(ABOVE_ITS_BOUND)
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
@@ -122,7 +122,7 @@ def test_a_proof_is_claimed_by_its_process_and_for_equal_bytes_only() -> None:
 
 @pytest.mark.slow
 @pytest.mark.drawn
-def test_answers_through_one_cache_are_those_of_a_fresh_service() -> None:
+def test_answers_through_a_shared_cache_match_a_fresh_service() -> None:
     async def day() -> Verdicts:
         shared, verdicts = AloneService(), Verdicts()
         for one, other in pairs(11, 20 * DEPTH):
@@ -186,16 +186,16 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Problem.objective": ("cost", "fit", ("peak", "cost")),
     "Problem.interval": ("closed", "half-open"),
 }
-"""Values of each field of a problem; those of a buffer are tried on each but the first, those of a pool on each."""
+"""Changed values of each field; buffer values are tried on every buffer but the first, pool values on each pool."""
 
 
-def test_the_hash_is_tested_for_every_field_of_a_problem() -> None:
+def test_the_hash_test_covers_every_field_of_a_problem() -> None:
     models: tuple[type[Value], ...] = (Buffer, Pool, BankUse, ReuseCost, Problem)
     assert FIELDS.keys() == {f"{model.__name__}.{field}" for model in models for field in model.model_fields}
 
 
 _BESIDE = {("start", "lifetimes"), ("end", "lifetimes")}
-"""Pairs of fields of which a buffer may have only one."""
+"""Pairs of mutually exclusive buffer fields."""
 BANKS: Data = {
     "bank": [{"buffers": [1, 2], "weight": 2.0}],
     "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
@@ -218,7 +218,7 @@ BASES: tuple[Data, ...] = (
 
 
 def changed_copies(data: Data, field: str) -> Iterator[Data]:
-    """Yield copies of a problem, each with one field changed."""
+    """Yield copies of a problem in each of which one row has another value of the field."""
     where, name = field.split(".")
     if where == "Problem":
         yield from (data | {name: value} for value in FIELDS[field])

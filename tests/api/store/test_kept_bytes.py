@@ -1,4 +1,4 @@
-"""Bytes kept for jobs: counted, limited for each key and in all, removed when space is short; on both databases."""
+"""Bytes stored for jobs: counted, limited per key and in total, and freed when space is short."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def noise(n_bytes: int) -> bytes:
 
 
 def stored_totals(store: Store) -> dict[str, int]:
-    """Return the totals of bytes that are not 0, by key."""
+    """Return the non-zero byte totals from the table `totals`, by key."""
     asked = "SELECT name, sum(value) AS n FROM totals WHERE kind = 'bytes' GROUP BY name"
     with store._database.reading() as connection:
         return {row.name: int(row.n) for row in connection.execute(text(asked)) if row.n}
 
 
 def row_totals(store: Store) -> dict[str, int]:
-    """Return the kept bytes of each key, summed over the rows of its jobs; an answer counts from the end of its job."""
+    """Return the stored bytes of each key, summed over its jobs' rows; an answer counts once its job has ended."""
     found = Counter[str]()
     asked = """SELECT coalesce(j.key_id, '') AS key, j.finished_at, coalesce(length(s.body), 0) AS body,
         coalesce(length(a.content), 0) AS answer FROM jobs j
@@ -55,14 +55,14 @@ def row_totals(store: Store) -> dict[str, int]:
 
 
 def end(store: Store, answer: bytes = b"") -> str:
-    """Claim the next job and end it."""
+    """Claim the next job, finish it with this answer, and return its id."""
     claimed = claim(store)
     assert store.leases.finish(claimed, "succeeded", WorkAnswer(answer, "feasible") if answer else None)
     return claimed.id
 
 
 def submit_until_refused(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
-    """Submit jobs until one is refused, or up to thirty, which may be cancelled at once; return their number."""
+    """Submit up to thirty jobs, optionally cancelling each; return the number accepted before a refusal."""
     for count in range(30):
         try:
             job = store.jobs.add(new_job(key_id=key_id, body=noise(n_bytes)), 10**6)
@@ -78,7 +78,7 @@ def has_request(store: Store, job_id: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_totals_equal_the_sums_of_rows_after_any_operations_on_jobs(seed: int, store: Store) -> None:
+def test_byte_totals_equal_row_sums_after_random_job_operations(seed: int, store: Store) -> None:
     drawn = Random(seed)
     open_, claimed = set[str](), []
     ended = Counter[str]()
@@ -114,7 +114,7 @@ def test_totals_equal_the_sums_of_rows_after_any_operations_on_jobs(seed: int, s
     assert stored_totals(store) == {key: n for key, n in row_totals(store).items() if n}
 
 
-def test_a_failed_transaction_changes_no_total(store: Store) -> None:
+def test_a_refused_submission_leaves_the_byte_totals_unchanged(store: Store) -> None:
     add(store, key_id="a")
     before = stored_totals(store)
     for _ in range(3):
@@ -143,7 +143,7 @@ def test_a_key_at_its_byte_quota_is_refused_with_removable_jobs_and_other_keys_a
     submit("a")
 
 
-def test_a_key_without_a_quota_may_keep_a_quarter_of_all_and_callers_without_a_key_all(store: Store) -> None:
+def test_a_key_without_a_quota_may_store_a_quarter_and_keyless_callers_all_of_the_bytes(store: Store) -> None:
     most = 400_000
     for key, fits in (("a", 3), (None, 9)):
         for _ in range(fits):
@@ -152,7 +152,7 @@ def test_a_key_without_a_quota_may_keep_a_quarter_of_all_and_callers_without_a_k
             store.jobs.add(new_job(key_id=key, body=noise(30_000)), 100, None, most)
 
 
-def test_the_request_of_an_old_job_is_dropped_for_a_new_job_of_its_key(store: Store) -> None:
+def test_a_new_job_at_the_quota_discards_the_request_of_the_keys_oldest_ended_job(store: Store) -> None:
     def submit() -> str:
         return store.jobs.add(new_job(key_id="a", body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
 
@@ -169,7 +169,7 @@ def test_the_request_of_an_old_job_is_dropped_for_a_new_job_of_its_key(store: St
     assert stored_totals(store) == row_totals(store)
 
 
-def test_requests_of_the_key_with_the_most_bytes_are_dropped_at_the_total_limit(store: Store) -> None:
+def test_the_total_byte_limit_discards_requests_of_the_key_with_the_most_bytes(store: Store) -> None:
     def submit(key: str, n_bytes: int) -> str:
         return store.jobs.add(new_job(key_id=key, body=noise(n_bytes)), 100, None, 200_000, 200_000).id
 
@@ -200,7 +200,7 @@ def test_a_quota_holds_for_simultaneous_submissions_to_two_servers(what: str, ur
             job = new_job(key_id="a", body=noise(10_000))
             try:
                 (one, two)[k % 2].jobs.add(job, 1000, *quota)
-            except (FullError, StoreError):  # on a slow machine, one may wait for its turn for too long
+            except (FullError, StoreError):  # on a slow machine, waiting for the lock may time out
                 return False
             return True
 
@@ -208,7 +208,7 @@ def test_a_quota_holds_for_simultaneous_submissions_to_two_servers(what: str, ur
             assert sum(callers.map(submit, range(40))) == 3
 
 
-def test_removed_totals_are_recomputed_at_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
+def test_a_dropped_table_of_totals_is_recomputed_at_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
     for key in ("a", "a", None):
         add(store, key_id=key, body=noise(1000))
     before = stored_totals(store)
@@ -243,7 +243,7 @@ def test_counts_for_metrics_cover_open_and_ended_jobs_and_are_cached(
     assert sum(stored_totals(store).values()) == now.kept_bytes
 
 
-def test_a_silent_worker_is_not_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_recent_contact_is_not_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
     for holder in ("a", "b", "a"):
         store.leases.see(holder)
@@ -266,10 +266,12 @@ def test_a_key_that_fills_a_small_disk_is_refused_and_other_keys_can_submit() ->
         store.check()
 
 
-def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait() -> None:
+def test_keyless_callers_can_fill_a_small_disk_only_with_waiting_jobs() -> None:
     with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert submit_until_refused(store, MEGABYTE, cancels=True) == 30  # many more than have room at a time
+        assert (
+            submit_until_refused(store, MEGABYTE, cancels=True) == 30
+        )  # many more jobs than fit on the disk at a time
         assert 10 <= submit_until_refused(store, MEGABYTE) < 30
         assert stored_totals(store) == row_totals(store)
         with pytest.raises(FullDiskError, match="database: its disk must have room for 4194304 bytes of jobs, got"):
@@ -287,10 +289,10 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
             filled = fill(disk)
             for name in names[:3]:
                 assert store.jobs.forget(name)
-            store.jobs._database.disk = None  # as one whose disk is filled between the look and the write
+            store.jobs._database.disk = None  # simulates a disk that fills after the check
             with pytest.raises(FullDiskError):
                 store.jobs.add(new_job(body=noise(10 * MEGABYTE)), 10**6)
-        with closing(Store.open(None, disk)) as store:  # after a restart there is no log that has room
+        with closing(Store.open(None, disk)) as store:  # a restart removes the write-ahead log and its reserved space
             assert store.jobs.forget(names[3])
             cancelled = store.jobs.ask_to_cancel(waits)
             assert cancelled is not None
@@ -333,8 +335,8 @@ def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
         store.check()
 
 
-def test_ending_jobs_and_updating_totals_at_once_does_not_deadlock(store: Store) -> None:
-    """Ends, removals and submissions of one key come at once."""
+def test_concurrent_job_endings_and_total_updates_do_not_deadlock(store: Store) -> None:
+    """Endings, removals and submissions of jobs of one key run concurrently."""
     for _ in range(30):
         add(store, key_id="a")
     jobs = store.leases.claim("here", 30, 99, -1.0)

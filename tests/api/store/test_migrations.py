@@ -1,4 +1,4 @@
-"""Databases of older and later versions, and copies of them: brought up, refused and restored, on both databases."""
+"""Migrations: older databases are upgraded, later ones refused, backups restored; on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 OLD = Path(__file__).parents[2] / "data" / "store" / "tables-2.sql"
-"""The tables of version 2, as the last memplan without revisions made them."""
+"""SQL of the tables of version 2, the last version before Alembic revisions."""
 JOBS = 200
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -65,7 +65,7 @@ def connect(url: str) -> Iterator[Connection]:
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Return the rows of all tables as the database has them; callers leave out later additions."""
+    """Return the rows of all tables of a database, by table name."""
     tables = MetaData()
     tables.reflect(connection)
     return {
@@ -135,10 +135,10 @@ def test_an_upgraded_database_keeps_all_rows_and_its_jobs_continue(
         assert len(waiting) == JOBS // 2
         assert all(store.leases.finish(job, "succeeded") for job in claimed)
         assert store.keys.find("farm") is not None
-        # Jobs of an older version count the bytes that later versions added to them.
+        # The migration counted the bytes of older jobs, so removing the last one leaves a total of zero.
         assert store.jobs.forget(claimed[0].id)
         assert store.jobs.counts().kept_bytes == 0
-    Store.open(url, tmp_path).close()  # and again
+    Store.open(url, tmp_path).close()  # opening an upgraded database again changes nothing
 
 
 def test_one_of_several_starting_servers_migrates_the_tables(url: str, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_dropped_table_is_created_again_at_the_next_start(url: str, tmp_path: 
         assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
 
 
-def test_a_server_of_the_previous_version_works_after_a_migration() -> None:
+def test_migrations_only_add_columns_that_the_previous_version_can_ignore() -> None:
     folder = Path(revisions.__path__[0])
     files = sorted(folder.glob("v*.py"), key=lambda path: int(path.stem[1:]))
     assert [path.stem for path in files] == [f"v{k}" for k in range(1, schema.REVISION + 1)]
@@ -241,12 +241,12 @@ def test_a_server_of_the_previous_version_works_after_a_migration() -> None:
                     column = node.args[1]
                     assert isinstance(column, ast.Call)
                     named = {keyword.arg: ast.unparse(keyword.value) for keyword in column.keywords}
-                    # A row that a server of the previous version inserts has no value for the column.
+                    # The previous version inserts rows without the new column, so that needs NULL or a default.
                     assert named.get("nullable") != "False" or "server_default" in named
     assert called <= {"op.add_column", "op.create_index", "op.create_table"}
 
 
-def test_a_backup_that_is_made_while_servers_write_is_restored(
+def test_a_backup_made_during_writes_can_be_restored(
     kind: str, url: str, filled_rows: Rows, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     before = make_old(url, 2, filled_rows)
@@ -256,7 +256,7 @@ def test_a_backup_that_is_made_while_servers_write_is_restored(
         if kind == "sqlite":
             copy = f"sqlite:///{tmp_path}/copy.db"
             with closing(sqlite3.connect(tmp_path / "memplan.db")) as one, closing(sqlite3.connect(copy[10:])) as other:
-                one.backup(other)  # what `.backup` of the command does
+                one.backup(other)  # the same API as `.backup` of the sqlite3 shell
         else:
             if (program := shutil.which("pg_dump")) is None or shutil.which("psql") is None:
                 pytest.skip("pg_dump and psql are not installed")

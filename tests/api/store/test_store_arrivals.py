@@ -1,4 +1,4 @@
-"""Jobs admitted and listed by the store, on SQLite and PostgreSQL."""
+"""Submitting and listing jobs in the store, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_unknown_job_reads_as_none(store: Store) -> None:
     assert store.events.events_after("nobody", 0) == []
 
 
-def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
+def test_a_different_request_with_the_same_idempotency_key_is_refused(store: Store) -> None:
     first = add(store, idempotency_key="k", request_digest="one")
     with pytest.raises(RepeatedKeyError, match=f"must be new for a new request, but it was used for job {first}"):
         add(store, idempotency_key="k", request_digest="another")
@@ -98,7 +98,7 @@ def test_jobs_can_be_listed_by_state_name_and_hash(store: Store) -> None:
     assert all(isinstance(listed_ids(state=one), list) for one in STATES)
 
 
-def test_jobs_are_recounted_only_near_the_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_jobs_are_recounted_only_near_their_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_table, "_COUNT_S", 3600.0)
     counts: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Jobs in the store: run under leases, ended once, on SQLite and PostgreSQL."""
+"""Claiming, reporting and ending jobs under leases in the store, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, eve
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_claims_that_skip_full_keys_agree_with_a_scan_of_all_jobs(seed: int, store: Store) -> None:
+def test_claims_that_skip_keys_at_their_limit_match_a_scan_of_all_jobs(seed: int, store: Store) -> None:
     drawn, waiting = Random(seed), dict[str, tuple[str | None, int]]()
     for _ in range(25):
         key, priority = drawn.choice([None, "a", "b", "c", "d"]), drawn.randint(-1, 1)
@@ -35,7 +35,7 @@ def test_claims_that_skip_full_keys_agree_with_a_scan_of_all_jobs(seed: int, sto
         runs[waiting.pop(first)[0]] += 1
 
 
-def test_a_claimed_job_has_its_request_and_time_limit(store: Store) -> None:
+def test_a_claimed_job_carries_its_request_and_time_limit(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
     claimed = claim(store)
     assert (claimed.head, claimed.body, claimed.answer, claimed.time_limit_s) == (
@@ -48,7 +48,7 @@ def test_a_claimed_job_has_its_request_and_time_limit(store: Store) -> None:
     assert store.leases.claim("elsewhere", 1, 1, 60.0) == []
 
 
-def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None:
+def test_concurrent_claims_never_return_the_same_job(store: Store) -> None:
     names = {add(store) for _ in range(40)}
 
     def take(server: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_better_plans_of_a_job_are_recorded_in_order(store: Store) -> None:
     assert event_kinds(store, job_id) == ["queued", "started", "better", "better"]
 
 
-def test_a_job_ends_once(store: Store) -> None:
+def test_a_finished_job_accepts_no_further_report_finish_or_release(store: Store) -> None:
     job_id = add(store)
     claimed = claim(store)
     assert store.leases.finish(claimed, "succeeded", PLAN)
@@ -94,7 +94,7 @@ def test_a_job_ends_once(store: Store) -> None:
     assert event_kinds(store, job_id) == ["queued", "started", "finished"]
 
 
-def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
+def test_exactly_one_of_several_concurrent_finishes_succeeds(store: Store) -> None:
     add(store)
     claimed = claim(store)
     with ThreadPoolExecutor(8) as threads:
@@ -110,7 +110,7 @@ def test_a_released_job_continues_from_its_best_plan(store: Store) -> None:
     assert event_kinds(store, job_id) == ["queued", "started", "retried", "started"]
 
 
-def test_a_job_fails_after_too_many_lost_workers(store: Store) -> None:
+def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
     job_id = add(store)
     for _ in range(MOST_LAPSES):
         claim(store, lease_s=-1.0)
@@ -135,7 +135,7 @@ def test_a_job_expires_if_its_deadline_passes_in_the_queue(store: Store) -> None
     assert 1.5 <= job.late_s < 60
 
 
-def test_a_job_that_ends_late_records_the_delay(store: Store) -> None:
+def test_a_job_that_ends_after_its_deadline_records_the_delay(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
     store.leases.finish(claim(store), "succeeded", PLAN)
     job = store.jobs.find(job_id)

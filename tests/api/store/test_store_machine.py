@@ -1,4 +1,4 @@
-"""Jobs in the store, compared with a plain model after any sequence of actions of callers and workers."""
+"""Stateful test: the job store agrees with a simple model after random actions of callers and workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PICKED = st.integers(0, 99)
 
 @dataclass
 class ExpectedJob:
-    """The fields that a job in the store must have, after the actions so far."""
+    """The model's expectation of one job in the store."""
 
     key: str | None
     priority: int
@@ -65,7 +65,7 @@ class ExpectedJob:
 
 
 class Machine(RuleBasedStateMachine):
-    """Actions of callers and two workers, one after the other. Lost claims are used like any other claim."""
+    """Random sequential actions of callers and two workers; stale claims are used like valid ones."""
 
     store: Store
 
@@ -92,7 +92,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(keys=st.lists(KEYS, min_size=3, max_size=4), holder=HOLDERS)
     def begin(self, keys: list[str | None], holder: str) -> None:
-        """Begin with jobs of which one runs: few of the drawn orders would come so far."""
+        """Begin with several jobs, one of them running, because few random sequences would get that far."""
         for key in keys:
             self.submit(key, 0, False, None)
         self.claim(holder, 1, 1, False)
@@ -265,7 +265,7 @@ def test_random_sequences_of_store_calls_agree_with_a_simple_model(store: Store)
         stateful_step_count=40,
         deadline=None,
         derandomize=DEPTH == 1,
-        phases=[Phase.generate],  # to make a failure smaller takes minutes, and its steps are few
+        phases=[Phase.generate],  # shrinking takes minutes and gains little, as sequences are short
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(machine, settings=rounds)

@@ -1,4 +1,4 @@
-"""Opening a store, and its tables of plans and keys. The same on SQLite and PostgreSQL."""
+"""Opening a store, and its tables of plans and keys, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def test_the_data_folder_is_created_readable_only_by_its_user(tmp_path: Path) ->
     assert (folder / FILE).exists()
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OptionError, match=r"^data_folder: cannot create .*file/data: Not a directory"):
         Store.open(None, tmp_path / "file" / "data")
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
-def test_a_database_in_memory_is_refused(url: str, tmp_path: Path) -> None:
+def test_an_in_memory_sqlite_database_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="database_url: must name a file"):
         Store.open(url, tmp_path)
 
 
-def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_sqlite_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"something else" * 100)
     with pytest.raises(StoreError, match=r"^database: file is not a database"):
         Store.open(None, tmp_path)
@@ -105,7 +105,7 @@ def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
 @pytest.mark.parametrize(
     ("most_plans", "most_bytes", "left"), [(10, 1000, "abcd"), (3, 1000, "bcd"), (10, 250, "cd"), (0, 0, "")]
 )
-def test_the_entries_written_longest_ago_are_deleted_first(
+def test_eviction_deletes_the_stored_plans_written_longest_ago(
     store: Store, most_plans: int, most_bytes: int, left: str
 ) -> None:
     for name in "abcd":
@@ -114,7 +114,7 @@ def test_the_entries_written_longest_ago_are_deleted_first(
     assert "".join(name for name in "abcd" if store.plans.find(name)) == left
 
 
-def test_keys_are_kept_and_revoked(store: Store) -> None:
+def test_keys_can_be_added_found_and_revoked(store: Store) -> None:
     key = Key("id", "farm", digest("secret"), frozenset({"plan", "read"}), created_at=1.0, max_jobs=10)
     store.keys.add(key)
     with pytest.raises(OptionError, match="name: must not be in use by a key, revoked or not"):
@@ -129,7 +129,7 @@ def test_keys_are_kept_and_revoked(store: Store) -> None:
     assert store.keys.list_keys() == [replace(key, revoked_at=5.0, used_at=4.0)]
 
 
-def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Path) -> None:
+def test_the_database_and_its_auxiliary_files_are_readable_only_by_their_user(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     store = Store.open(None, tmp_path)
     store.check()
@@ -138,7 +138,7 @@ def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Pa
     assert rights == dict.fromkeys([FILE, f"{FILE}-wal", f"{FILE}-shm"], 0o600)
 
 
-def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_enough_free_space_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open(None, tmp_path)
     store.check()
     assert not store.lacks_room
@@ -152,7 +152,7 @@ def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     store.close()
 
 
-def test_checking_the_database_file_keeps_sqlites_locks(tmp_path: Path) -> None:
+def test_checking_the_database_file_does_not_release_sqlite_locks(tmp_path: Path) -> None:
     looks = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT id FROM keys').fetchall())"
     command = [sys.executable, "-c", looks, str(tmp_path / FILE)]
     store = Store.open(None, tmp_path)

@@ -1,4 +1,4 @@
-"""Pools of child processes: tasks end on time, whatever they do to their process, and dead children are replaced."""
+"""Pools of worker processes: every task ends on time, and dead processes are replaced."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def task(run: Callable[..., Any], *arguments: Any, within_s: float = PATIENCE_S,
     return Task(run, arguments, "order", Deadline.from_limit(within_s), grace_s=grace_s)
 
 
-def test_a_task_is_limited_by_its_deadline_or_by_its_own_limit_from_its_start(pool: ChildPool) -> None:
+def test_a_task_is_limited_by_its_deadline_or_by_its_own_time_limit(pool: ChildPool) -> None:
     assert PATIENCE_S - 30 < pool.run(task(works.remaining_s)) < PATIENCE_S
     assert 0 < pool.run(Task(works.remaining_s, (), "order", NEVER, limit_s=2.0)) <= 2.0
 
@@ -69,7 +69,7 @@ def test_a_task_is_limited_by_its_deadline_or_by_its_own_limit_from_its_start(po
         ),
     ],
 )
-def test_a_child_reports_an_error_and_continues(
+def test_a_worker_process_reports_an_error_and_continues(
     pool: ChildPool, run: Callable[..., Any], arguments: tuple[Any, ...], error: type[MemplanError], sentence: str
 ) -> None:
     before = {child.pid for child in workers()}
@@ -78,7 +78,7 @@ def test_a_child_reports_an_error_and_continues(
     assert {child.pid for child in workers()} == before
 
 
-def test_a_fault_of_a_child_is_logged_with_its_request_and_once_with_its_stack(
+def test_an_internal_error_of_a_worker_process_logs_its_stack_only_once(
     pool: ChildPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, kinds, token = list[tuple[str, str]](), list[str](), BODY.set(b"secret of a caller")
@@ -100,13 +100,13 @@ def test_a_fault_of_a_child_is_logged_with_its_request_and_once_with_its_stack(
     BODY.reset(token)
 
 
-def test_lines_that_a_child_logs_carry_the_ids_of_its_task(pool: ChildPool) -> None:
+def test_log_lines_of_a_worker_process_carry_the_ids_of_its_task(pool: ChildPool) -> None:
     with log_context("r1", "j1"):
         assert pool.run(task(works.logging_ids)) == ("r1", "j1")
     assert pool.run(task(works.logging_ids)) == (None, None)
 
 
-def test_a_task_that_ignores_its_time_limit_ends_with_its_child_and_the_next_one_gets_another(pool: ChildPool) -> None:
+def test_a_task_that_overruns_its_time_limit_is_killed_with_its_worker_process(pool: ChildPool) -> None:
     assert pool.run(task(works.read_in_fork, "reads")).content == b"read"
     began = time.monotonic()
     with pytest.raises(NotInTimeError, match="order: no answer arrived within its time limit"):
@@ -116,14 +116,14 @@ def test_a_task_that_ignores_its_time_limit_ends_with_its_child_and_the_next_one
     assert pool.run(task(works.remaining_s)) > 0
 
 
-def test_a_child_that_ends_is_reported_and_replaced(pool: ChildPool) -> None:
+def test_a_worker_process_that_exits_is_reported_and_replaced(pool: ChildPool) -> None:
     LOST.clear()
     with pytest.raises(LostWorkersError, match="memplan: a worker ended with status 7"):
         pool.run(task(works.exit_child, 7))
     assert (pool.run(task(works.remaining_s)) > 0, LOST) == (True, ["lost"])
 
 
-def test_progress_arrives_before_the_answer_and_a_cancelled_task_still_answers(pool: ChildPool) -> None:
+def test_a_task_reports_progress_and_still_answers_after_cancellation(pool: ChildPool) -> None:
     cancelled, told = threading.Event(), list[Any]()
 
     def report(reports: list[Any], best: Any) -> None:
@@ -135,7 +135,7 @@ def test_progress_arrives_before_the_answer_and_a_cancelled_task_still_answers(p
     assert (told[0][0], told[-1][1]) == ([1, 2], "best")
 
 
-def test_a_task_answers_with_its_last_note_if_others_wait(pool: ChildPool) -> None:
+def test_a_task_answers_with_its_last_recorded_result_if_other_tasks_wait(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.noted_for_ever), is_short=is_short) in ("first", "noted")
@@ -144,13 +144,13 @@ def test_a_task_answers_with_its_last_note_if_others_wait(pool: ChildPool) -> No
     assert pool.run(task(works.remaining_s), is_short=is_short) > 0
 
 
-def test_a_reader_that_does_not_end_answers_with_its_last_note(pool: ChildPool) -> None:
+def test_an_endless_reader_answers_with_its_last_recorded_result(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.read_in_fork, "notes"), is_short=is_short).content == b"noted"
 
 
-def test_only_long_tasks_yield_the_processors_to_others() -> None:
+def test_only_tasks_with_long_limits_run_at_lower_priority() -> None:
     mine, pool = os.nice(0), ChildPool(Settings())
     assert pool.warm_up()
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
@@ -159,20 +159,20 @@ def test_only_long_tasks_yield_the_processors_to_others() -> None:
     pool.close()
 
 
-def test_a_pool_without_children_forks_one_to_report_that_it_is_ready(pool: ChildPool) -> None:
+def test_a_pool_without_worker_processes_forks_one_in_warm_up(pool: ChildPool) -> None:
     with pytest.raises(NotInTimeError):
         pool.run(task(works.run_forever, within_s=0.1))
     assert pool.warm_up()
     assert pool.count > 0
 
 
-def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
+def test_a_killed_template_process_is_replaced(pool: ChildPool) -> None:
     for process in workers():
         process.kill()
     assert pool.run(task(works.remaining_s)) > 0
 
 
-def test_a_task_is_refused_if_each_new_child_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_refused_if_every_new_worker_process_dies_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     made = ChildPool(Settings())
     fork, pids = made._template.fork, []
 
@@ -193,8 +193,8 @@ def test_a_task_is_refused_if_each_new_child_ends_at_once(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_a_template_whose_parent_was_killed_ends_silently(asks: bool) -> None:
-    """The parent may be killed before it gets the template's answer."""
+def test_a_template_process_ends_silently_after_its_parent_was_killed(asks: bool) -> None:
+    """The parent may be killed before it receives the template's reply."""
     ours, its = socket.socketpair()
     code = "import socket; from memplan.api.workers.template import fork_always; fork_always(socket.socket(fileno=0))"
     with its, subprocess.Popen([sys.executable, "-c", code], stdin=its.fileno(), stderr=subprocess.PIPE) as template:
@@ -206,7 +206,7 @@ def test_a_template_whose_parent_was_killed_ends_silently(asks: bool) -> None:
     assert (template.returncode, said) == (0, b"")
 
 
-def test_a_cancelled_task_that_does_not_react_is_killed(pool: ChildPool) -> None:
+def test_a_cancelled_task_that_does_not_stop_is_killed(pool: ChildPool) -> None:
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):

@@ -1,4 +1,4 @@
-"""Lower bounds for buffers that may use bytes of others: never above brute force, and as high as expected."""
+"""Lower bounds with sharing and rigid groups: never above the optimum of brute force, and as high as expected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> int:
 
 
 @given(problem=tied_problems(5))
-def test_the_lower_bound_of_tied_buffers_is_never_above_the_optimum(problem: Problem) -> None:
+def test_the_lower_bound_under_constraints_never_exceeds_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)
 
 
@@ -48,16 +48,18 @@ STEPS = [buffer_row("a", 5, 0, 2), buffer_row("b", 7, 1, 3), buffer_row("c", 3, 
         ([["a", "b"], ["b", "c"]], 7),
     ],
 )
-def test_of_two_buffers_that_may_share_bytes_only_the_larger_counts(pairs: list[list[str]], peak: int) -> None:
+def test_the_lower_bound_counts_only_the_larger_of_two_buffers_that_may_share(
+    pairs: list[list[str]], peak: int
+) -> None:
     assert bound(*STEPS, may_share=pairs) == peak
 
 
-def test_of_two_equal_buffers_that_may_share_bytes_only_one_counts() -> None:
+def test_the_lower_bound_counts_only_one_of_two_equal_buffers_that_may_share() -> None:
     rows = [buffer_row("a", 5, 0, 2), buffer_row("b", 5, 1, 3), buffer_row("c", 2, 0, 3)]
     assert bound(*rows, may_share=[["a", "b"]]) == 7
 
 
-def test_a_buffer_that_may_share_counts_in_full_while_its_partner_is_dead() -> None:
+def test_a_sharing_buffer_counts_in_full_while_its_partner_is_not_alive() -> None:
     holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
     rows = [buffer_row("a", 5, 0, 9), holes, buffer_row("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
@@ -87,7 +89,7 @@ def test_the_bound_of_a_rigid_group_is_the_end_of_its_highest_member() -> None:
     assert bound(buffer_row("a", 8, 0, 2), buffer_row("b", 6, 0, 2, **relative("a", 12))) == 18
 
 
-def test_a_rigid_group_member_counts_while_its_sharing_partner_does_not() -> None:
+def test_the_lower_bound_counts_a_rigid_group_member_but_not_its_sharing_partner() -> None:
     rows = [buffer_row("a", 8, 0, 2), buffer_row("b", 6, 0, 4, **relative("a", 8)), buffer_row("c", 7, 1, 5)]
     assert bound(*rows, may_share=[["c", "b"]]) == 15
     assert bound(*rows) == 21

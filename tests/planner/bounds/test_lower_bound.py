@@ -1,4 +1,4 @@
-"""Lower bounds and cliques: never above brute force, and as recorded on real problems."""
+"""Lower bounds and cliques: never above the optimum of brute force, and equal to the recorded values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> Bound:
 
 
 @given(problem=problems(5))
-def test_the_lower_bound_is_never_above_the_optimum(problem: Problem) -> None:
+def test_the_lower_bound_never_exceeds_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)
 
 
@@ -70,7 +70,9 @@ def test_buffers_named_by_a_witness_conflict_pairwise(problem: Problem) -> None:
         (bound(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}], objective="cost"), (0.0, 0, 7), "live-set"),
     ],
 )
-def test_each_kind_of_bound_has_its_score_and_its_witness(found: Bound, score: tuple[float, ...], kind: str) -> None:
+def test_each_kind_of_lower_bound_returns_its_score_and_witness(
+    found: Bound, score: tuple[float, ...], kind: str
+) -> None:
     assert (found.score, found.witness.kind) == (score, kind)
     assert found.nothing_fits is None
 
@@ -101,35 +103,35 @@ def test_bounds_are_exact_beyond_int64() -> None:
     assert found.score == (5 * (2**62 - 1) + 1,)
 
 
-def test_a_reserved_range_at_the_end_of_the_address_space_raises_no_bound() -> None:
+def test_a_reserved_range_at_the_end_of_the_address_space_does_not_raise_the_lower_bound() -> None:
     pools = [{"alignment": 16, "reserved": [[2**62, 2**62]]}]
     found = bound(A, B | {"size": 2**61 + 3, "alignment": 32}, pools=pools)
     assert found.nothing_fits is None
     assert found.score == (2**61 + 3 + 16,)
 
 
-def test_live_bytes_are_counted_in_bytes_at_each_live_set() -> None:
+def test_live_bytes_returns_the_time_and_bytes_of_each_live_set() -> None:
     rows = [A | {"size": 400}, B | {"size": 300}, C | {"size": 200}]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     assert instance.unit == 100
     assert live_bytes(instance) == [(1, 700), (2, 500)]
 
 
-def test_bytes_that_buffers_share_by_their_offsets_count_once() -> None:
+def test_live_bytes_counts_bytes_shared_by_relative_offsets_once() -> None:
     inside = C | {"size": 200, "start": 1, "end": 2, "relative": {"to": "a", "offset": 100}}
     instance = compile_problem(Problem.model_validate({"buffers": [A | {"size": 400, "start": 0, "end": 3}, inside]}))
     assert max(size for _, size in live_bytes(instance)) == 400
 
 
 @given(problem=problems(6))
-def test_live_bytes_are_the_sizes_of_the_buffers_alive_at_each_time(problem: Problem) -> None:
+def test_live_bytes_equals_the_sum_of_sizes_of_live_buffers(problem: Problem) -> None:
     groups = families(problem)
     for time, size in live_bytes(compile_problem(problem)):
         alive = [family for family in groups if any(start <= time < end for start, end in family.intervals)]
         assert size == sum(family.size for family in alive)
 
 
-def test_the_bound_is_found_for_seventy_pools() -> None:
+def test_the_lower_bound_is_computed_for_seventy_pools() -> None:
     names = [f"pool{k}" for k in range(70)]
     rows = [{"id": k, "size": 8, "start": 0, "end": 1, "pools": [names[k]]} for k in range(70)]
     found = bound(*rows, pools=[{"name": name, "size": 8} for name in names])
@@ -143,7 +145,7 @@ def weight(instance: Instance) -> int:
 
 
 @given(problem=problems(7))
-def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
+def test_members_of_a_heavy_clique_conflict_pairwise(problem: Problem) -> None:
     instance = compile_problem(problem)
     groups = {family.members[0][1].id: family for family in families(problem)}
     members = [groups[problem.buffers.ids[int(instance.source[i])]] for i in heavy_clique(instance)]
@@ -152,7 +154,7 @@ def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_clique_is_the_largest_live_set_if_conflicts_repeat_the_lifetimes(seed: int) -> None:
+def test_heavy_clique_finds_the_largest_live_set_from_equivalent_explicit_conflicts(seed: int) -> None:
     random = np.random.default_rng(seed)
     n = 60
     size, start = random.integers(1, 100, n), random.integers(0, 40, n)
@@ -164,7 +166,7 @@ def test_the_clique_is_the_largest_live_set_if_conflicts_repeat_the_lifetimes(se
     assert weight(by_pairs) * by_pairs.unit == int(by_time.load().max()) * by_time.unit
 
 
-def test_a_clique_may_mix_lifetimes_and_conflicts() -> None:
+def test_heavy_clique_combines_lifetimes_and_explicit_conflicts() -> None:
     rows = [{"id": k, "size": 1, "start": k, "end": k + 2} for k in range(3)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": [[0, 2]]}))
     assert heavy_clique(instance).tolist() == [0, 1, 2]
@@ -194,7 +196,7 @@ def test_reserve_free_below_counts_the_unreserved_bytes_below_an_end(reserved: l
 
 
 @given(ranges(), st.integers(0, 60))
-def test_reserve_reach_returns_the_least_end_with_so_many_free_bytes(
+def test_reserve_reach_returns_the_smallest_end_with_the_requested_free_bytes(
     reserved: list[tuple[int, int]], amount: int
 ) -> None:
     free = free_bytes(reserved)
@@ -209,7 +211,7 @@ RECORDED = {
 }
 
 
-def test_the_listings_of_public_problems_name_every_file() -> None:
+def test_the_indexes_of_public_problems_list_every_file() -> None:
     folder = public_problems.FOLDER
     assert sorted(RECORDED) == sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.csv"))
 

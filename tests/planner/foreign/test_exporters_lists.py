@@ -1,4 +1,4 @@
-"""Lists of places: triples, ExecuTorch's numbers, and the memory of TVM's Model Library Format."""
+"""Exports of placements: triples, ExecuTorch's specs, and memory metadata of TVM's Model Library Format."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def export_json(target: str) -> Any:
     return json.loads(export(target, two_memories(), "My plan")[""])
 
 
-def test_triples_are_in_the_order_of_the_problem() -> None:
+def test_exported_triples_follow_the_buffer_order_of_the_problem() -> None:
     rows = TWO_MEMORIES["buffers"]
     assert export_json("triples") == [[row["id"], *PLACES[row["id"]]] for row in rows]
 
 
-def test_executorch_counts_memories_from_one_and_rounds_their_sizes_up() -> None:
+def test_executorch_export_numbers_memories_from_one_and_rounds_sizes_up() -> None:
     plan = export_json("executorch")
     assert plan["bufsizes"] == [0, 68, 120, 0]
     assert plan["specs"][2] == {"id": 7, "mem_id": 2, "mem_offset": 16, "size": 100}
     assert [spec["id"] for spec in plan["specs"]] == list(PLACES)
 
 
-def test_the_model_library_format_states_the_workspace_of_the_main_function() -> None:
+def test_model_library_format_states_the_workspace_size_of_the_main_function() -> None:
     metadata = export_json("mlf")
     memory = metadata["modules"]["my_plan"]["memory"]
     assert metadata["version"] == 7
@@ -48,7 +48,7 @@ def test_the_model_library_format_states_the_workspace_of_the_main_function() ->
     }
 
 
-def test_the_model_library_format_has_a_workspace_for_each_device_of_a_pool() -> None:
+def test_model_library_format_has_one_workspace_per_device() -> None:
     named = {"host": None, "gpu": "cuda:0", "npu": "ethos", "x": 9}
     pools = [{"name": name, "device": device} for name, device in named.items()]
     rows = [{"id": k, "size": 8 * (k + 1), "start": 0, "end": 2, "pools": [name]} for k, name in enumerate(named)]

@@ -1,4 +1,4 @@
-"""Files of problems and plans, and files of other formats in their place."""
+"""Reading and writing problem and plan files, and refusing files of other formats."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def test_a_written_plan_reads_back_unchanged(name: str, data: st.DataObject) -> 
 
 
 @given(problem=tied_problems())
-def test_json_keeps_all_constraints_between_buffers(problem: Problem) -> None:
+def test_json_round_trips_all_constraints_between_buffers(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
 
 
-def test_json_omits_defaults() -> None:
+def test_json_omits_fields_with_default_values() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 1}, {"id": "b", "size": 4, "start": 0, "end": 1}]
     tied = rows[1] | {"relative": {"to": "a", "offset": -8}, "no_cross": 16, "forbid_pools": ["y"]}
     pools = [{"name": "x", "bank_size": 64}, {"name": "y"}]
@@ -77,7 +77,7 @@ def test_json_omits_defaults() -> None:
 
 
 @given(problem=problems())
-def test_json_keeps_any_problem_and_csv_refuses_inexpressible_ones(problem: Problem) -> None:
+def test_json_round_trips_any_problem_and_csv_refuses_inexpressible_ones(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
     try:
         written = FORMATS["csv"].write_problem(problem)
@@ -86,17 +86,17 @@ def test_json_keeps_any_problem_and_csv_refuses_inexpressible_ones(problem: Prob
     again = FORMATS["csv"].read_problem(written)
     assert again.conflicts == problem.conflicts == ()
     for mine, other in zip(problem.buffers, again.buffers, strict=True):
-        # Names of a lone pool, traffic that nothing counts, and ids as texts are all that may change.
+        # CSV may change only the name of a single pool, traffic without effect, and integer ids to text.
         assert other == mine.model_copy(update={"id": str(mine.id), "pools": None, "traffic": None})
 
 
 @given(data=st.binary(max_size=200), name=st.sampled_from((None, "x.json", "x.csv")))
-def test_any_bytes_are_read_as_a_problem_or_refused_as_wrong_input(data: bytes, name: str | None) -> None:
+def test_read_problem_returns_a_problem_or_raises_input_error_for_any_bytes(data: bytes, name: str | None) -> None:
     with contextlib.suppress(InputError):
         assert isinstance(read_problem(data, name), Problem)
 
 
-def test_the_content_of_a_file_counts_more_than_its_name() -> None:
+def test_format_detection_prefers_file_content_over_the_file_name() -> None:
     assert detect(b' {"buffers": []}', "problem.csv") == "json"
     assert detect(b"id,lower,upper,size\n", "problem.json") == "csv"
     assert detect(b"start,size\n", "PROBLEM.CSV") == "csv"
@@ -114,7 +114,7 @@ def test_the_content_of_a_file_counts_more_than_its_name() -> None:
         (b"hello", None, 'must be of a known format, got "hello"; known are '),
     ],
 )
-def test_a_file_of_no_known_format_is_refused(data: bytes, name: str | None, sentence: str) -> None:
+def test_a_file_of_an_unknown_format_is_refused(data: bytes, name: str | None, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
         detect(data, name)
     assert str(error.value).startswith(sentence)
@@ -126,13 +126,13 @@ def test_the_suffix_of_an_output_file_determines_its_format() -> None:
         format_of_name("plan.txt")
 
 
-def test_a_table_matches_ids_as_texts() -> None:
+def test_a_csv_plan_matches_integer_ids_by_their_text() -> None:
     problem = Problem.model_validate({"buffers": [{"id": 7, "size": 1, "start": 0, "end": 1}]})
     plan = FORMATS["csv"].read_plan(b"id,offset\n7,64\n", problem)
     assert list(plan.placements) == [Placement(id=7, pool="default", offset=64)]
 
 
-def test_csv_plans_with_unknown_buffers_are_read_and_left_to_the_verifier() -> None:
+def test_a_csv_plan_with_unknown_buffers_is_read_without_error() -> None:
     problem = Problem.model_validate({"buffers": []})
     plan = FORMATS["csv"].read_plan(b"id,offset\nstranger,0\n", problem)
     assert plan.placements.ids == ("stranger",)
@@ -191,10 +191,10 @@ FILES: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("name", "data", "said"), FILES, ids=[f"{name}-{said[:20]}" for name, _, said in FILES])
-def test_every_reader_names_the_kind_of_a_file_that_memplan_does_not_read(name: str, data: bytes, said: str) -> None:
+def test_every_reader_names_the_kind_of_an_unsupported_file(name: str, data: bytes, said: str) -> None:
     for read in (importers.read_problem, importers.read_model, read_model_graph, formats.read_problem):
         if read is formats.read_problem and name.endswith(("json", "ipynb")):
-            continue  # memplan's own formats take all that begins like JSON for JSON
+            continue  # formats.read_problem treats these as JSON problems
         with pytest.raises(FormatError, match=said):
             read(data, name)
 
@@ -208,7 +208,7 @@ def test_an_unknown_file_is_refused_with_the_readable_formats() -> None:
     assert [end for each in file_readers().values() for end in each.suffixes if end not in listed] == []
 
 
-def test_files_that_memplan_reads_are_not_taken_for_other_kinds() -> None:
+def test_foreign_kind_returns_none_for_files_that_memplan_reads() -> None:
     documents: list[dict[str, object]] = [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]
     for document in documents:
         assert foreign_kind(json.dumps(document).encode(), "m.json") is None

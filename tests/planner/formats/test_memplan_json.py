@@ -1,4 +1,4 @@
-"""JSON with only one meaning is read, and all other JSON refused."""
+"""Unambiguous standard JSON is read; ambiguous or nonstandard JSON is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONE = b'{"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]}'
         b'{"buffers": []} // as it were',
     ],
 )
-def test_extensions_of_json_are_refused_with_their_location(data: bytes) -> None:
+def test_nonstandard_json_is_refused_with_its_location(data: bytes) -> None:
     with pytest.raises(FormatError, match=r'(?m)^must be JSON: .* at line 1 column \d+, in ".+"( \(.*\))?$'):
         memplan_json.parse(data)
 
@@ -62,7 +62,7 @@ def test_ambiguous_json_is_refused(data: bytes, sentence: str) -> None:
         (b'{"buffers": [{"id": "a", "size": 1e999, "start": 0, "end": 2}]}', "buffers[0].size: must be an integer"),
     ],
 )
-def test_a_wrong_problem_is_reported_with_its_location(data: bytes, sentence: str) -> None:
+def test_an_error_in_a_json_problem_is_reported_with_its_location(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         memplan_json.read_problem(data)
     assert str(error.value).startswith(sentence)
@@ -75,17 +75,17 @@ def test_deeply_nested_json_is_refused_without_a_crash(depth: int) -> None:
         memplan_json.read_problem(b'{"buffers": ' + nested + b"}")
 
 
-def test_a_byte_order_mark_is_ignored() -> None:
+def test_a_byte_order_mark_before_json_is_ignored() -> None:
     assert memplan_json.recognises(b"\xef\xbb\xbf" + ONE)
     assert memplan_json.read_problem(b"\xef\xbb\xbf" + ONE) == memplan_json.read_problem(ONE)
 
 
-def test_default_values_are_not_written_to_json() -> None:
+def test_reading_and_writing_json_adds_no_default_values() -> None:
     written = memplan_json.write_problem(memplan_json.read_problem(ONE))
     assert written == b'{"buffers":[{"id":"a","size":4,"start":0,"end":2}]}\n'
 
 
-def test_a_wrong_plan_is_reported_with_its_location() -> None:
+def test_an_error_in_a_json_plan_is_reported_with_its_location() -> None:
     problem = Problem.model_validate({"buffers": []})
     with pytest.raises(PlanError) as error:
         memplan_json.read_plan(b'{"status": "perfect", "placements": [{"id": "a", "pool": "p"}]}', problem)
@@ -102,9 +102,9 @@ def test_the_problems_in_the_documentation_are_valid() -> None:
     assert [len(problem.buffers) for problem in problems] == [8]
 
 
-def test_a_megabyte_of_line_ends_is_refused_in_one_pass() -> None:
+def test_a_megabyte_of_blanks_before_invalid_json_is_refused_in_linear_time() -> None:
     for blank in (b"\n", b" ", b"\t\n", b"\r\n", b'"', b"{", b"7"):
-        with pytest.raises(InputError):  # what went through the rest for each of them would take hours
+        with pytest.raises(InputError):  # rescanning the rest at each blank would take hours
             memplan_json.parse(blank * 1_000_000 + b"x")
     with pytest.raises(InputError, match="JSON has no comments"):
         memplan_json.parse(b"\n\n  // buffers\n{}")

@@ -34,7 +34,7 @@ def test_ids_in_csv_stay_strings_as_written() -> None:
     assert problem.buffers.ids == ("007", "7", ' x, "y"')
 
 
-def test_a_table_without_rows_is_a_problem_without_buffers() -> None:
+def test_a_csv_table_without_rows_reads_as_a_problem_without_buffers() -> None:
     assert len(minimalloc_csv.read_problem(b"id,lower,upper,size\n").buffers) == 0
 
 
@@ -48,11 +48,11 @@ WRONG = [
         "line 2: must be a row of comma-separated values: field larger than field limit (131072)",
     ),
 ]
-"""Mistakes too long for a row of `mistakes.txt`, which covers each rule."""
+"""Inputs too long for a row of `mistakes.txt`, which covers all other errors."""
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG)
-def test_errors_in_a_table_are_named_by_line_and_column(text: str, sentence: str) -> None:
+def test_errors_in_a_csv_table_name_line_and_column(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         minimalloc_csv.read_problem(text.encode())
     assert error.value.sentences == (sentence,)
@@ -63,7 +63,7 @@ def test_csv_that_is_not_utf_8_is_refused() -> None:
         minimalloc_csv.read_problem(b"id,lower,upper,size\n\xff,0,1,1\n")
 
 
-def test_all_wrong_cells_are_reported_in_the_order_of_the_lines() -> None:
+def test_all_wrong_csv_cells_are_reported_in_line_order() -> None:
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(b"id,lower,upper,size\na,0,x,y\nb,z,1,1\n")
     assert error.value.sentences == (
@@ -73,7 +73,7 @@ def test_all_wrong_cells_are_reported_in_the_order_of_the_lines() -> None:
     )
 
 
-def test_the_first_of_very_many_errors_are_reported() -> None:
+def test_csv_errors_beyond_the_maximum_are_counted_not_listed() -> None:
     for size, rule in (("-1", "must be at least 0, got -1"), ("x", "must be an integer, got 'x'")):
         rows = "".join(f"{i},0,1,{size}\n" for i in range(1000))
         with pytest.raises(ProblemError) as error:
@@ -83,13 +83,13 @@ def test_the_first_of_very_many_errors_are_reported() -> None:
         assert error.value.sentences[-1] == "and more"
 
 
-def test_reading_stops_after_very_many_errors() -> None:
+def test_reading_csv_stops_after_thousands_of_errors() -> None:
     rows = b"a,0,1,x\n" * 10_000
     with pytest.raises(ProblemError, match="line 2, column 'size': must be an integer, got 'x'"):
         minimalloc_csv.read_problem(b"id,lower,upper,size\n" + rows + b"\xff")
 
 
-def test_the_last_of_thousands_of_rows_is_checked() -> None:
+def test_an_error_in_the_last_of_thousands_of_csv_rows_is_reported() -> None:
     rows = "".join(f"{i},{i},{i + 2},64\n" for i in range(5000))
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(f"id,lower,upper,size\n{rows}last,0,1,?\n".encode())
@@ -143,13 +143,13 @@ def test_a_rule_of_a_buffer_that_csv_cannot_express_is_refused(row: dict[str, ob
     assert error.value.sentences == (sentence,)
 
 
-def test_csv_refuses_ids_that_differ_only_in_their_type() -> None:
+def test_csv_export_refuses_ids_that_differ_only_in_type() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
     with pytest.raises(FormatError, match="must have ids that differ as text, got 1 and '1'"):
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
 
 
-def test_a_csv_plan_has_the_rows_of_its_problem() -> None:
+def test_a_written_csv_plan_sorts_rows_and_keeps_lifetimes_and_alignment() -> None:
     rows = [
         {"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4},
         {"id": "never", "size": 2},

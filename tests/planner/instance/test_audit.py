@@ -1,4 +1,4 @@
-"""Plans with false claims: each field of a plan is forged, one at a time."""
+"""`verify` detects false claims: the fields of valid plans are forged one at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COST = Problem.model_validate(
 
 
 def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
-    """Return the messages of `verify` about a problem's plan with values changed, by paths such as `pools.0.used`."""
+    """Solve a problem, set the plan's values at paths such as `pools.0.used`, and return `verify`'s messages."""
     data = json.loads(solve(problem, time_limit_s=2, profile="size").model_dump_json())
     assert verify(problem, Plan.model_validate(data)) == ()
     for path, value in change.items():
@@ -124,7 +124,7 @@ def test_verify_names_each_forged_field_of_a_plan(problem: Problem, change: dict
 
 
 @pytest.mark.parametrize("kind", ["search", "engines"])
-def test_verify_checks_only_the_numbers_of_a_proof_by_search(kind: str) -> None:
+def test_verify_checks_only_the_bound_of_a_proof_by_search(kind: str) -> None:
     assert forged_findings(ONE, {"proof.kind": kind, "proof.buffers": []}) == []
     assert forged_findings(ONE, {"proof.kind": kind, "lower_bound": 11}) != []
 

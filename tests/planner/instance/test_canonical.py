@@ -1,4 +1,4 @@
-"""One hash for a problem, however it is written, and never one hash for two different problems."""
+"""Equivalent problems have the same hash, and different problems have different hashes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def hash_data(data: dict[str, Any]) -> str:
 
 
 @given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
-def test_an_answer_maps_onto_an_equivalent_problem_in_another_form(data: dict[str, Any], k: int) -> None:
-    """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
+def test_an_assignment_transfers_to_an_equivalent_renamed_scaled_problem(data: dict[str, Any], k: int) -> None:
+    """The k-th buffers in canonical order correspond, so offsets in units transfer unchanged."""
     problem, other = (Problem.model_validate(value) for value in (data, scale(rename(retime(data)), k)))
     mine, theirs = compile_problem(problem), compile_problem(other)
     if len(mine) == 0 or mine.unplaceable:
@@ -69,17 +69,17 @@ BASE: dict[str, Any] = {"buffers": [A, B, C], "pools": POOLS, "conflicts": [["a"
         {"pools": [POOLS[0] | {"size": 87, "reserved": [[64, 4], [66, 6]]}, POOLS[1]]},
     ],
 )
-def test_irrelevant_fields_do_not_affect_the_hash(changed: dict[str, Any]) -> None:
+def test_fields_that_do_not_affect_plans_do_not_affect_the_hash(changed: dict[str, Any]) -> None:
     assert hash_data(BASE | changed) == hash_data(BASE)
 
 
-def test_costs_affect_the_hash_only_if_costs_are_minimised() -> None:
+def test_costs_affect_the_hash_only_under_the_cost_objective() -> None:
     plain = BASE | {"objective": "peak"}
     dearer = {"pools": [POOLS[0] | {"cost": 9}, POOLS[1]], "buffers": [A | {"traffic": 1}, B, C]}
     assert hash_data(plain | dearer) == hash_data(plain)
 
 
-def test_buffers_are_distinguished_by_their_neighbours() -> None:
+def test_the_hash_distinguishes_conflict_graphs_up_to_isomorphism() -> None:
     rows = [{"id": k, "size": 8} for k in range(6)]
     path = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
     other_path = [[3, 5], [5, 0], [0, 2], [2, 4], [4, 1]]
@@ -125,7 +125,7 @@ TIED: dict[str, Any] = {
         },
     ],
 )
-def test_the_hash_does_not_depend_on_how_a_constraint_is_written(changed: dict[str, Any]) -> None:
+def test_equivalent_spellings_of_a_constraint_have_the_same_hash(changed: dict[str, Any]) -> None:
     assert hash_data(TIED | changed) == hash_data(TIED)
 
 
@@ -154,19 +154,19 @@ for n_pools in (100, 400):
     sys.setprofile(None)
     print(calls["call"] + calls["c_call"])
 """
-"""Prints the number of function calls that hash a problem of one buffer and many pools without a size.
+"""Script that prints how many function calls hashing a problem of one buffer takes, for 100 and for 400 pools.
 
-It runs in a separate process: the profiler would also count finalizers of objects of earlier tests.
+It runs in a separate process, because the profiler would also count finalizers of objects of earlier tests.
 """
 
 
-def test_work_for_a_hash_grows_linearly_with_the_pools() -> None:
+def test_hashing_time_grows_linearly_with_the_number_of_pools() -> None:
     found = subprocess.run([sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, timeout=100)
     few, many = map(int, found.stdout.split())
     assert 100 < many < 5 * few
 
 
-def test_hashing_large_problems_keeps_no_memory() -> None:
+def test_hashing_large_problems_retains_no_memory() -> None:
     def hash_long(n: int) -> str:
         times = range(n)
         table = BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))
@@ -180,4 +180,4 @@ def test_hashing_large_problems_keeps_no_memory() -> None:
         held_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert held_bytes < 2**20  # of columns that require nothing each has 0.6 MB
+    assert held_bytes < 2**20  # caching any one default column would hold 0.6 MB per problem

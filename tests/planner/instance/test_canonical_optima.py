@@ -1,4 +1,4 @@
-"""What the cache of plans rests on: equal hashes have the same optimum, whatever ties the buffers."""
+"""The plan cache relies on this: problems with equal hashes have the same optimum, under any constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.strategies import raw_problems, tied_problems
 
 
 def optimum(problem: Problem) -> list[float] | None:
-    """Return the least score, counted as the hash counts: in units of bytes, and of traffic."""
+    """Return the optimal score by brute force, in the units that the hash uses for bytes and traffic."""
     instance, best = compile_problem(problem), best_score(problem)
     if best is None:
         return None
@@ -37,17 +37,19 @@ def are_alike(first: list[float] | None, second: list[float] | None) -> bool:
 
 
 @given(data=raw_problems(4), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_all_forms_of_a_problem_have_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
+def test_equivalent_forms_of_a_problem_have_equal_hash_and_optimum(data: Data, rng: random.Random, k: int) -> None:
     problem, other = Problem.model_validate(data), Problem.model_validate(respell(data, rng, k))
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
 
 
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_all_forms_of_a_rule_give_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
+def test_equivalent_forms_of_constraints_have_equal_hash_and_optimum(
+    problem: Problem, rng: random.Random, k: int
+) -> None:
     other = Problem.model_validate(respell(problem_data(problem), rng, k))
     if compile_problem(problem).unplaceable:
-        return  # such problems are infeasible at once, and are not cached
+        return  # unplaceable problems are proved infeasible immediately and never cached
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
 
@@ -87,7 +89,7 @@ CHANGES = (_scale_traffic, _change_number, _change_number, _change_pool, _weigh_
 
 
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
-def test_a_change_that_keeps_the_hash_keeps_the_optimum(
+def test_a_change_that_preserves_the_hash_preserves_the_optimum(
     problem: Problem, change: Callable[[Data, random.Random], Data], rng: random.Random
 ) -> None:
     try:
@@ -107,9 +109,9 @@ WEIGHTED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_traffic_is_not_divided_if_bank_weights_count(k: int) -> None:
+def test_the_hash_keeps_the_scale_of_traffic_if_bank_weights_count(k: int) -> None:
     busier = WEIGHTED | {"buffers": [row | {"traffic": k} for row in WEIGHTED["buffers"]]}
     problem, other = Problem.model_validate(WEIGHTED), Problem.model_validate(busier)
-    assert best_score(problem) == (1, 4, 4)  # a byte moved far is cheaper than a common bank
+    assert best_score(problem) == (1, 4, 4)  # moving both buffers to the far pool costs less than sharing a bank
     assert best_score(other) == (min(k, 3), *((4, 4) if k < 3 else (0, 8)))
     assert problem_hash(problem) != problem_hash(other)

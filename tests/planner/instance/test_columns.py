@@ -38,7 +38,7 @@ ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size":
 
 
 def wrong_shapes(instance: Instance) -> dict[str, tuple[int, ...]]:
-    """Return the columns whose shape is not that of their axis, with the shape."""
+    """Return the names and shapes of the columns whose shape differs from that of their axis."""
     n, p = len(instance), len(instance.pools)
     shapes = {Axis.BUFFER: (n,), Axis.POOL_AND_BUFFER: (p, n), Axis.START: (n + 1,), Axis.POOL: (p,)}
     shapes[Axis.WHOLE] = ()
@@ -58,7 +58,7 @@ def wrong_shapes(instance: Instance) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def test_columns_stay_contiguous_if_an_instance_leaves_buffers_out() -> None:
+def test_instance_columns_stay_contiguous_if_buffers_are_omitted() -> None:
     pools = [{"name": "a", "size": 100}, {"name": "b"}]
     rows = [{"id": k, "size": 1 + k % 5, "start": k % 7, "end": k % 7 + 1 + k % 3} for k in range(24)]
     for left_out in ({"size": 0, "start": 0, "end": 3}, {"size": 1, "start": 0, "end": 3, "alias_of": 1}):
@@ -71,7 +71,7 @@ def test_columns_stay_contiguous_if_an_instance_leaves_buffers_out() -> None:
         assert Packer(instance, column([0])).pack(0, np.arange(24)).min() >= 0
 
 
-def test_every_column_is_declared_once() -> None:
+def test_every_instance_column_is_declared_once() -> None:
     assert [field.name for field in fields(Instance)] == list(COLUMNS)
     assert {column.counts for column in COLUMNS.values()} <= {ALWAYS, NEVER, *PLAIN, *CONSTRAINTS}
     told = {column.counts for column in COLUMNS.values()}
@@ -81,7 +81,7 @@ def test_every_column_is_declared_once() -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_columns_have_the_shape_of_their_axis_whole_and_in_part(problem: Problem) -> None:
+def test_columns_of_instances_and_their_parts_have_the_declared_shape(problem: Problem) -> None:
     instance = compile_problem(problem)
     kept = whole_groups(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
     assert wrong_shapes(instance) == {}
@@ -89,7 +89,7 @@ def test_columns_have_the_shape_of_their_axis_whole_and_in_part(problem: Problem
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
-def test_a_part_of_an_instance_keeps_the_values_of_each_buffer(name: str) -> None:
+def test_a_part_of_an_instance_preserves_the_column_values_of_its_buffers(name: str) -> None:
     kept = whole_groups(MIXED, np.random.default_rng(6).random(len(MIXED)) < 0.5)
     part, chosen = part_of(MIXED, kept, 1), np.flatnonzero(kept)
     if COLUMNS[name].holds is Holds.NUMBERS:
@@ -102,7 +102,7 @@ def test_a_part_of_an_instance_keeps_the_values_of_each_buffer(name: str) -> Non
 
 
 def change_column(instance: Instance, name: str, column: Column) -> dict[str, Any]:
-    """Return a column with a change that is only its own, or its own and that of the lists' starts."""
+    """Return changed values for one column, and for the start column of its lists if their lengths change."""
     values = getattr(instance, name)
     if name == "objective":
         return {name: "peak"}
@@ -136,7 +136,7 @@ def change_column(instance: Instance, name: str, column: Column) -> dict[str, An
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is not Axis.START])
-def test_each_column_affects_the_hash_where_it_affects_plans(name: str) -> None:
+def test_each_column_affects_the_hash_exactly_if_it_affects_plans(name: str) -> None:
     if name == "unit":
         return
     other = replace(MIXED, **change_column(MIXED, name, COLUMNS[name]))
@@ -163,11 +163,11 @@ OF_BUFFERS = [
 
 
 @pytest.mark.parametrize("name", OF_BUFFERS)
-def test_buffers_that_differ_in_any_column_are_not_identical(name: str) -> None:
+def test_buffers_that_differ_in_one_column_are_not_identical(name: str) -> None:
     instance = replace(compile_problem(ALIKE), objective="cost")
     assert identical(instance) == [[0, 1, 2, 3]]
     values = getattr(instance, name).copy()
-    others = {"page_shift": "page", "distance": "anchor"}  # whose feature must be asked by another column
+    others = {"page_shift": "page", "distance": "anchor"}  # columns that take effect only together with another column
     more = {name: values}
     if name in others:
         more[others[name]] = asked = getattr(instance, others[name]).copy()

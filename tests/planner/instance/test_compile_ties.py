@@ -1,4 +1,4 @@
-"""Compiled constraints between buffers: an assignment is valid for the instance exactly if its placements are."""
+"""Compiled constraints between buffers: an assignment satisfies the instance exactly if its placements are valid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def relative(to: int | str, offset: int) -> dict[str, Any]:
     return {"relative": {"to": to, "offset": offset}}
 
 
-def test_a_plain_instance_has_no_constraints_between_buffers() -> None:
+def test_compiling_unconstrained_buffers_yields_no_constraint_features() -> None:
     plain = compile_rows(A, B, C)
     assert plain.features == frozenset()
     assert plain.anchor.tolist() == plain.colocation.tolist() == [0, 1, 2]
@@ -41,8 +41,8 @@ def test_a_plain_instance_has_no_constraints_between_buffers() -> None:
     assert not plain.page.any()
 
 
-def test_a_chain_of_relative_buffers_is_one_group_anchored_at_the_lowest() -> None:
-    """c lies 8 below b, which lies 4 above a: so c is 4 below a, the lowest, and everything counts from there."""
+def test_a_chain_of_relative_buffers_forms_one_group_anchored_at_its_lowest_member() -> None:
+    """b is 4 bytes above a, and c 8 below b, so c is the lowest member and becomes the anchor."""
     instance = compile_rows(A, B | relative("a", 4), C | relative("b", -8), D)
     assert instance.unit == 4
     assert instance.anchor.tolist() == [2, 2, 2, 3]
@@ -51,14 +51,14 @@ def test_a_chain_of_relative_buffers_is_one_group_anchored_at_the_lowest() -> No
     assert instance.features == {"relative"}
 
 
-def test_an_offset_relative_to_a_view_counts_from_the_buffer_of_the_view() -> None:
+def test_a_relative_offset_to_a_view_is_converted_to_the_underlying_buffer() -> None:
     view = {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6}
     instance = compile_rows(A | relative("v", 4), B, view)
     assert instance.anchor.tolist() == [1, 1]
     assert (instance.distance * instance.unit).tolist() == [10, 0]
 
 
-def test_a_group_keeps_the_rules_of_all_its_members() -> None:
+def test_a_rigid_group_combines_the_offset_rules_of_its_members() -> None:
     """b is 4 above a, at a multiple of 8, and its address at 2 mod 3."""
     tied = B | relative("a", 4) | {"alignment": 8, "offset_mod": {"modulus": 3, "remainder": 2}}
     instance = compile_rows(A, tied, pools=[{"name": "x", "size": 64}, {"name": "y", "size": 15}])
@@ -67,7 +67,7 @@ def test_a_group_keeps_the_rules_of_all_its_members() -> None:
     assert (instance.lowest[0] * instance.unit).tolist() == [4, 8]
 
 
-def test_a_pin_pins_the_whole_group_and_contradictions_are_unplaceable() -> None:
+def test_a_pin_fixes_its_rigid_group_and_contradictory_pins_are_unplaceable() -> None:
     pinned = compile_rows(A, B | relative("a", -8) | {"offset": 8})
     assert (pinned.pin * pinned.unit).tolist() == [16, 8]
     assert compile_rows(A | {"offset": 4}, B | relative("a", -8)).unplaceable == (0, 1)
@@ -76,17 +76,17 @@ def test_a_pin_pins_the_whole_group_and_contradictions_are_unplaceable() -> None
 
 
 @pytest.mark.parametrize("distance", [2**62, -(2**62)])
-def test_a_group_that_is_wider_than_any_pool_is_unplaceable(distance: int) -> None:
+def test_a_rigid_group_wider_than_the_address_space_is_unplaceable(distance: int) -> None:
     far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
     instance = compile_rows({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
     assert instance.unplaceable == (0, 1, 2, 3)
 
 
-def test_a_conflict_within_a_group_whose_members_cannot_overlap_adds_no_rule() -> None:
+def test_a_conflict_between_disjoint_members_of_a_rigid_group_adds_no_constraint() -> None:
     assert "conflicts" not in compile_rows(A, B | relative("a", 4), conflicts=[["b", "a"], ["a", "a"]]).features
 
 
-def test_pages_are_counted_in_addresses_and_in_units() -> None:
+def test_no_cross_pages_are_compiled_to_units_with_the_base_address_shift() -> None:
     instance = compile_rows(
         A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}]
     )
@@ -109,14 +109,14 @@ def test_a_buffer_that_crosses_a_page_at_every_offset_is_unplaceable(row: dict[s
     assert compile_rows(row).unplaceable == (0,)
 
 
-def test_only_pairs_alive_together_are_listed_as_sharing() -> None:
+def test_only_simultaneously_live_pairs_are_compiled_as_sharing() -> None:
     instance = compile_rows(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
     assert instance.share_first.tolist() == [0, 2, 3, 4, 4]
     assert instance.share.tolist() == [1, 2, 0, 0]
     assert "sharing" not in compile_rows(A, D, may_share=[["a", "d"]]).features
 
 
-def test_bank_rules_apply_only_in_pools_with_banks() -> None:
+def test_bank_constraints_are_compiled_only_for_pools_with_banks() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
     instance = compile_rows(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert instance.unit == 4
@@ -126,7 +126,7 @@ def test_bank_rules_apply_only_in_pools_with_banks() -> None:
     assert "banks" not in elsewhere.features
 
 
-def test_bank_weights_of_a_pair_add_up_if_costs_are_minimised() -> None:
+def test_bank_weights_of_a_pair_add_up_under_the_cost_objective() -> None:
     uses = [{"buffers": ["a", "b", "c"], "weight": 2}, {"buffers": ["c", "a"], "weight": 0.5}]
     more = [{"buffers": ["b", "c"]}, {"buffers": ["a", "d"], "weight": 0}]
     pools = [{"name": "x", "bank_size": 32}]
@@ -136,7 +136,7 @@ def test_bank_weights_of_a_pair_add_up_if_costs_are_minimised() -> None:
     assert "bank-weights" not in compile_rows(A, B, C, bank=uses, pools=pools).features
 
 
-def test_colocation_groups_include_the_buffers_that_must_lie_with_them() -> None:
+def test_colocation_groups_include_relative_buffers_and_intersect_allowed_pools() -> None:
     rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
     instance = compile_rows(*rows, together=[["d", "c"], ["a"]], pools=TWO)
     assert instance.colocation.tolist() == [0, 1, 1, 1]
@@ -152,7 +152,7 @@ def test_a_colocation_group_without_a_common_pool_is_unplaceable() -> None:
     assert compile_rows(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
 
 
-def test_buffers_of_no_bytes_get_the_pool_of_their_colocation_group() -> None:
+def test_zero_size_buffers_get_the_pool_of_their_colocation_group() -> None:
     empty = {"size": 0, "start": 0, "end": 1}
     rows = [A, {"id": "e"} | empty, {"id": "f"} | empty, {"id": "g", "forbid_pools": ["x"]} | empty]
     problem = Problem.model_validate({"buffers": rows, "together": [["e", "a"], ["f", "g"]], "pools": TWO})
@@ -165,7 +165,7 @@ def test_buffers_of_no_bytes_get_the_pool_of_their_colocation_group() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_an_assignment_is_valid_exactly_if_its_placements_are() -> None:
+def test_an_assignment_satisfies_the_instance_exactly_if_its_placements_are_valid() -> None:
     rng = random.Random(0)
     right = wrong = 0
     for seed in seeds(60):
@@ -182,7 +182,7 @@ def test_an_assignment_is_valid_exactly_if_its_placements_are() -> None:
 
 
 def draw_placement(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
-    """Draw a pool for each colocation group and an offset for each group, with a mistake here and there."""
+    """Draw pools of colocation groups and offsets of rigid groups at random, with occasional violations."""
     n = len(instance)
     home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]
     pool = np.array(home, dtype=np.int64)[instance.colocation if rng.random() < 0.9 else np.arange(n)]
@@ -193,7 +193,7 @@ def draw_placement(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
 
 
 def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
-    """Say whether all rules of an instance are kept, each in each pool, and all colocation groups are in one."""
+    """Return whether an assignment satisfies all constraints of an instance, including colocation."""
     if (pool != pool[instance.colocation]).any():
         return False
     places: list[dict[int, int]] = [{} for _ in instance.pools]

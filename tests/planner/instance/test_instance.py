@@ -1,4 +1,4 @@
-"""Instances: live sets, legal offsets, scores, and the reports about pairs."""
+"""Compiled instances: live sets, units, scores, and reports of shared pairs and bank clashes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_columns_of_a_compiled_instance_are_consistent_with_its_problem(problem:
 
 
 @given(problem=problems(6))
-def test_live_sets_are_maximal_and_each_has_a_time_when_all_are_alive(problem: Problem) -> None:
+def test_live_sets_are_maximal_sets_of_buffers_alive_at_a_common_time(problem: Problem) -> None:
     instance = compile_problem(problem)
     sets = [set(instance.members(t).tolist()) for t in range(instance.n_live_sets)]
     groups = {family.members[0][1].id: family for family in families(problem)}
@@ -109,7 +109,7 @@ def test_the_unit_divides_all_possible_offsets(problem: Instance, unit: int) -> 
     assert problem.unit == unit
 
 
-def test_aliases_are_folded_into_their_buffer() -> None:
+def test_aliases_are_merged_into_their_buffer() -> None:
     view = {
         "id": "v",
         "size": 2,
@@ -142,7 +142,7 @@ def test_explicit_conflicts_are_symmetric_sorted_and_listed_once() -> None:
     assert instance.conflict.tolist() == [1, 2, 0, 0]
 
 
-def test_an_alignment_beyond_2_to_62_is_kept_exactly() -> None:
+def test_a_combined_alignment_beyond_2_to_62_is_exact() -> None:
     """The step is 3 x 2^61: 2^62 is no multiple of it, and only 0 and one other offset are below 2^63."""
     instance = compile_rows(A | {"alignment": 3 * 2**60}, pools=[{"alignment": 2**61}])
     assert instance.alignment[0, 0] * instance.unit == 3 * 2**61
@@ -164,26 +164,26 @@ def test_huge_alignments_may_leave_a_single_offset() -> None:
     ).allowed.any()
 
 
-def test_sums_beyond_int64_are_exact() -> None:
+def test_instance_load_is_exact_beyond_int64() -> None:
     instance = compile_rows(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
     assert not instance.is_small_numbered
     assert instance.load().tolist() == [4 * 2**62 - 6]
     assert instance.pools[0].capacity == 2**63 - 1
 
 
-def test_the_last_end_in_bytes_fits_int64_in_any_unit() -> None:
+def test_pool_capacities_in_bytes_fit_int64_in_any_unit() -> None:
     for size in (2, 3, 2**40):
         instance = compile_rows(A | {"size": size}, pools=[{"name": "x"}, {"name": "y", "size": 2**63 - 1}])
         assert all(memory.capacity * instance.unit <= 2**63 - 1 for memory in instance.pools)
 
 
-def test_reserved_ranges_are_merged_and_cut_at_the_end() -> None:
+def test_reserved_ranges_are_merged_and_clipped_to_the_pool_size() -> None:
     ranges = [[10, 5], [0, 2], [2, 3], [12, 9], [30, 9], [40, 0], [50, 5]]
     instance = compile_rows(A, pools=[{"size": 32, "reserved": ranges}])
     assert instance.pools[0].reserved.tolist() == [[0, 5], [10, 21], [30, 32]]
 
 
-def test_buffers_of_no_bytes_are_placed_where_they_raise_no_peak() -> None:
+def test_zero_size_buffers_are_placed_without_raising_the_peak() -> None:
     pools = [{"name": "x", "base_address": 1, "size": 64}, {"name": "y"}]
     problem = Problem.model_validate({"buffers": [A, B | {"size": 0, "alignment": 8}], "pools": pools})
     instance = compile_problem(problem)
@@ -203,14 +203,14 @@ def instance(**fields: Any) -> Instance:
 
 
 def test_costs_are_rounded_down_so_that_bounds_stay_valid() -> None:
-    assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # 0.30000000000000004 in floats, one after the other
+    assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # adding floats would give 0.30000000000000004
     for exact in (Fraction(1, 3), Fraction(2, 3), Fraction(10**17 + 1, 10**17), Fraction(2**60 + 1), Fraction(0)):
         assert exact * (1 - Fraction(1, 2**52)) <= Fraction(repr(rounded_down(exact))) <= exact
-    assert gap_text(0.00001) == "0.01%"  # a gap that is there does not read as none
+    assert gap_text(0.00001) == "0.01%"  # a positive gap must not be shown as 0
     assert [gap_text(gap) for gap in (0.0, 0.07, 0.12345, None)] == ["0.00%", "7.00%", "12.35%", "unknown"]
 
 
-def test_a_lower_end_of_the_last_pool_scores_better_than_less_waste() -> None:
+def test_the_score_prefers_a_lower_end_in_the_last_pool() -> None:
     in_fast = score(instance(), column([0, 0]), column([50, 60]))
     in_slow = score(instance(), column([0, 1]), column([0, 0]))
     assert in_fast < in_slow
@@ -265,12 +265,12 @@ def test_the_verifier_accepts_the_reported_shared_pairs_and_bank_clashes(data: s
     assert [violation.message for violation in verify(problem, plan) if violation.rule == "false-claim"] == []
 
 
-def test_an_instance_is_pickled_while_another_thread_completes_it() -> None:
+def test_an_instance_can_be_pickled_while_another_thread_fills_its_cached_properties() -> None:
     instance = compile_problem(Problem(buffers=[A]))
     completed = []
 
     class Slow:
-        """A stand-in for an array whose pickling takes so long that another thread may read the instance."""
+        """A value that pickles slowly enough for another thread to read the instance meanwhile."""
 
         def __reduce__(self) -> tuple[type[int], tuple[()]]:
             completed.append(instance.fixed_end)

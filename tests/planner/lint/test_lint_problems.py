@@ -1,4 +1,4 @@
-"""Lint reports fields that are legal but surely not meant, and does not report usual ones."""
+"""Lint reports legal fields that are probably mistakes, and has no findings on usual problems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chain(*lifetimes: tuple[int, int]) -> Problem:
 
 
 def doubled_rows(pairs: int) -> list[dict[str, Any]]:
-    """Return buffers of which two each are alike, as rows that are written twice and as what takes turns."""
+    """Return pairs of rows that are equal except for their ids, as if each row were written twice."""
     return [{"id": f"{k}/{turn}", "size": k + 1, "start": k, "end": k + 3} for k in range(pairs) for turn in (0, 1)]
 
 
@@ -67,7 +67,7 @@ def doubled_rows(pairs: int) -> list[dict[str, Any]]:
         problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 0}], pools=BANKED),
     ],
 )
-def test_lint_reports_nothing_about_usual_problems(value: Problem) -> None:
+def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
     assert lint(value) == ()
 
 
@@ -246,19 +246,19 @@ def test_lint_lists_a_limited_number_of_findings_for_each_rule() -> None:
     assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
 
 
-def test_pinned_buffers_that_may_share_do_not_collide() -> None:
+def test_lint_accepts_overlapping_pins_of_buffers_that_may_share() -> None:
     pinned = [WIDE | {"offset": 4}, TALL | {"offset": 4}]
     assert [finding.rule for finding in lint(problem(*pinned, C))] == ["pins-collide"]
     assert lint(problem(*pinned, C, may_share=[["a", "b"]])) == ()
 
 
 @given(value=problems(4) | tied_problems(4))
-def test_a_buffer_larger_than_its_pools_or_colliding_pins_prove_infeasibility(value: Problem) -> None:
+def test_lint_findings_about_size_alignment_and_pins_imply_infeasibility(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
         assert best_score(value) is None
 
 
-def test_lint_stops_checking_pins_after_the_listed_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_stops_checking_pins_after_the_maximum_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[object] = []
     no_two_share_bytes = overlaps.no_two_share_bytes
 

@@ -1,4 +1,4 @@
-"""Several models in one set of pools: conflicts by definition, the best of all orders, and refused applications."""
+"""Applications of several models in common pools: conflicts, joint plans, and the plan of each model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def problem_with(**fields: Any) -> Problem:
 
 
 def conflict_pairs(problem: Problem) -> set[frozenset[str]]:
-    """Return the pairs of buffers that may not share bytes, by lifetimes or by name."""
+    """Return the pairs of buffers that conflict, by overlapping lifetimes or explicitly."""
     table, found = problem.buffers, {frozenset(map(str, pair)) for pair in problem.conflicts}
     for i, j in combinations(range(len(table)), 2):
         if any(s < f and t < e for s, e in table.intervals(i) for t, f in table.intervals(j)):
@@ -32,14 +32,14 @@ def conflict_pairs(problem: Problem) -> set[frozenset[str]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_conflicts_are_the_pairs_that_may_be_alive_together(seed: int) -> None:
+def test_conflicts_of_several_models_are_the_pairs_that_may_be_alive_together(seed: int) -> None:
     application = draw_application(seed)
     problem = problem_of(Application.model_validate(application))
     assert conflict_pairs(problem) == conflicts_of(application)[1]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_plan_of_several_models_has_the_least_peak_over_all_orders(seed: int) -> None:
+def test_the_joint_plan_of_several_models_has_the_minimum_peak(seed: int) -> None:
     application = draw_application(seed)
     problem = problem_of(Application.model_validate(application))
     plan = solve(problem, time_limit_s=5)
@@ -47,7 +47,7 @@ def test_the_plan_of_several_models_has_the_least_peak_over_all_orders(seed: int
     assert verify(problem, plan) == ()
 
 
-def test_models_that_take_turns_are_not_taken_for_inclusive_ends() -> None:
+def test_lint_does_not_mistake_alternating_models_for_inclusive_ends() -> None:
     models = {str(k): {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 1}]} for k in range(4)}
     problem = problem_of(Application.model_validate({"models": models, "together": []}))
     assert lint(problem) == ()
@@ -56,14 +56,14 @@ def test_models_that_take_turns_are_not_taken_for_inclusive_ends() -> None:
     assert [finding.rule for finding in lint(odd)] == ["inclusive-ends"]
 
 
-def test_models_that_take_turns_need_the_largest_size_and_concurrent_ones_the_sum() -> None:
+def test_alternating_models_need_the_largest_peak_and_concurrent_models_the_sum() -> None:
     assert solve(problem_with()).peak == 12
     assert solve(problem_with(together=[["a", "b"]])).peak == 18
     assert solve(problem_with(after={"b": ["a"]})).peak == 12
     assert solve(problem_with(after={})).peak == 18
 
 
-def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
+def test_aliases_and_relative_buffers_refer_to_buffers_of_their_own_model() -> None:
     rows = [*ONE["buffers"], {"id": "view", "size": 2, "alias_of": "x", "start": 2, "end": 4}]
     rows.append({"id": "same", "size": 8, "alias_of": "x"})
     rows.append({"id": "next", "size": 2, "start": 0, "end": 1, "relative": {"to": "y", "offset": 4}})
@@ -72,7 +72,7 @@ def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
     assert solve(found, accept="fit").status == "feasible"
 
 
-def test_plan_of_returns_the_part_of_a_joint_plan_for_each_model() -> None:
+def test_plan_of_extracts_the_plan_of_each_model_from_a_joint_plan() -> None:
     application = Application.model_validate({"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]})
     plan = solve(application.problem)
     parts = {name: application.plan_of(name, plan) for name in ("a", "b")}
@@ -80,7 +80,7 @@ def test_plan_of_returns_the_part_of_a_joint_plan_for_each_model() -> None:
     assert parts["b"].placement(0).offset == plan.placement("b/0").offset
 
 
-def test_models_may_be_operations() -> None:
+def test_a_model_of_an_application_may_be_given_as_operations() -> None:
     from memplan.planner.foreign.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
@@ -88,6 +88,6 @@ def test_models_may_be_operations() -> None:
     assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
 
 
-def test_the_size_of_a_request_counts_pairs_of_concurrent_models() -> None:
+def test_the_estimated_request_size_counts_pairs_of_concurrent_models() -> None:
     found = extent_of({"problem": {"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]}})
     assert (found.n_buffers, found.n_pairs) == (3, 2)

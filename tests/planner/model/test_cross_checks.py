@@ -1,4 +1,4 @@
-"""Broken problems of many mistakes, or of what no file can say; each rule alone is a row of `mistakes.txt`."""
+"""Errors of problems that `mistakes.txt` cannot express: many at once, cycles, and non-JSON numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ B = {"id": "b", "size": 4, "start": 1, "end": 3}
         ({"bank": [{"buffers": ["a"], "weight": float("nan")}]}, "bank[0].weight: must be a finite number, got NaN"),
     ],
 )
-def test_numbers_that_json_does_not_have_are_refused(fields: dict[str, Any], sentence: str) -> None:
+def test_infinite_and_nan_numbers_in_a_problem_are_refused(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A], **fields})
     assert rules(caught.value.sentences) == rules([sentence])
 
 
-def test_each_alias_in_a_cycle_is_named() -> None:
+def test_every_alias_of_a_cycle_is_reported() -> None:
     ring = [A | {"id": k, "alias_of": (k + 1) % 3} for k in range(3)]
     tail = A | {"id": "tail", "alias_of": 0}
     with pytest.raises(ProblemError) as caught:
@@ -40,7 +40,7 @@ def test_each_alias_in_a_cycle_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_at_most_a_hundred_mistakes_are_named() -> None:
+def test_at_most_a_hundred_errors_of_a_problem_are_listed() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"id": k, "size": -k} for k in range(1, 20_000)]})
     *named, rest = rules(caught.value.sentences)
@@ -48,7 +48,7 @@ def test_at_most_a_hundred_mistakes_are_named() -> None:
     assert rest.startswith("and ")
 
 
-def test_a_long_value_is_cut_in_an_error() -> None:
+def test_a_long_value_is_truncated_in_an_error_message() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"size": "9" * 1000}]})
     assert len(str(caught.value)) < 120
@@ -69,13 +69,13 @@ AT = {"size": 4096, "base_address": 0x20000000}
         [{"size": 64}, {"size": 64}],
     ],
 )
-def test_disjoint_pools_at_addresses_are_accepted(pools: list[dict[str, Any]]) -> None:
+def test_pools_with_disjoint_address_ranges_or_devices_are_accepted(pools: list[dict[str, Any]]) -> None:
     named = [{"name": str(k), **fields} for k, fields in enumerate(pools)]
     read = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}], "pools": named})
     assert Problem.model_validate_json(read.model_dump_json()) == read
 
 
-def test_each_relative_buffer_in_a_cycle_is_named() -> None:
+def test_every_relative_buffer_of_a_cycle_is_reported() -> None:
     ring = [A | {"id": k, "relative": {"to": (k + 1) % 3, "offset": 4}} for k in range(3)]
     tail = A | {"id": "tail", "relative": {"to": "view", "offset": 4}}
     view = {"id": "view", "size": 1, "alias_of": 0}
@@ -88,14 +88,14 @@ def test_each_relative_buffer_in_a_cycle_is_named() -> None:
     )
 
 
-def test_a_buffer_that_is_relative_to_its_own_alias_is_named() -> None:
+def test_a_buffer_placed_relative_to_its_own_alias_is_reported() -> None:
     view = {"id": "view", "size": 1, "alias_of": "a"}
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"relative": {"to": "view", "offset": 0}}, view]})
     assert caught.value.sentences == ('buffers[0].relative.to: must not lead back to itself, got "view"',)
 
 
-def test_entries_that_make_too_many_pairs_are_refused() -> None:
+def test_bank_entries_that_expand_to_too_many_pairs_are_refused() -> None:
     rows = [A | {"id": k} for k in range(1_500)]
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": rows, "bank": [{"buffers": list(range(1_500))}]})

@@ -1,4 +1,4 @@
-"""Closed lifetimes: read as their authors mean them, and half-open from then on."""
+"""Closed lifetimes (with inclusive ends) are converted to half-open lifetimes when a problem is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_buffers_that_meet_at_an_inclusive_end_are_alive_together() -> None:
     assert solve(problem, time_limit_s=1).peak == 200
 
 
-def test_closed_lifetimes_in_json_are_half_open_ones_that_end_later() -> None:
+def test_closed_lifetimes_in_json_are_converted_to_half_open_lifetimes() -> None:
     assert Problem.model_validate({"interval": "closed", "buffers": ROWS}) == HALF_OPEN
 
 
@@ -50,7 +50,7 @@ SEQUENCE = [{"id": k, "size": 8, "start": 2 * k, "end": 2 * k + 1} for k in rang
 
 
 @pytest.mark.parametrize("interval", ["closed", "half-open"])
-def test_ends_of_lifetimes_are_not_guessed_where_the_problem_states_their_meaning(interval: str) -> None:
+def test_lint_does_not_suspect_inclusive_ends_if_the_problem_states_its_interval(interval: str) -> None:
     problem = Problem.model_validate({"interval": interval, "buffers": SEQUENCE})
     for said in (problem, problem.with_capacity(64), read_problem(FORMATS["json"].write_problem(problem))):
         assert [found.rule for found in lint(said)] == []
@@ -83,12 +83,12 @@ def test_a_problem_with_closed_lifetimes_is_written_with_half_open_ones() -> Non
         (b'{"buffers": [{"id": "a", "size": 2, "start": 0, "end": 3}], "interval": "half-open"}', "closed", 3),
     ],
 )
-def test_the_interval_comes_from_the_file_then_the_caller_then_the_column_name(
+def test_the_interval_kind_comes_from_the_file_then_the_caller_then_the_column_name(
     data: bytes, interval: Any, end: int
 ) -> None:
     assert read_problem(data, None, interval).buffers[0].end == end
 
 
-def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:
+def test_a_buffer_table_cannot_be_combined_with_a_closed_interval() -> None:
     with pytest.raises(InputError, match="interval: must be half-open unless the buffers are rows"):
         Problem(buffers=HALF_OPEN.buffers, interval="closed")

@@ -1,4 +1,4 @@
-"""Problems keep their fields, as columns and as rows, and report the constraint kinds that they use."""
+"""Problems: their fields as columns and as rows, validation, and the constraint kinds that they use."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.support.strategies import problems
 
 
 @given(problem=problems())
-def test_a_problem_written_and_read_again_is_the_same(problem: Problem) -> None:
+def test_write_problem_and_read_problem_round_trip(problem: Problem) -> None:
     assert read_problem(write_problem(problem)) == problem
 
 
 @given(problem=problems())
-def test_rows_of_the_table_make_the_same_table(problem: Problem) -> None:
+def test_a_buffer_table_rebuilt_from_its_rows_is_equal(problem: Problem) -> None:
     rows = [Buffer.model_validate(problem.buffers.fields(i)) for i in range(len(problem.buffers))]
     assert BufferTable.from_rows(rows) == problem.buffers
 
@@ -44,19 +44,19 @@ def test_a_problem_without_pools_gets_one_unlimited_pool() -> None:
         assert (pool.name, pool.size, pool.alignment, pool.base_address) == ("default", None, 1, 0)
 
 
-def test_numbers_and_texts_are_different_ids() -> None:
+def test_an_integer_and_an_equal_text_are_different_ids() -> None:
     buffers = [{"id": 1, "size": 1}, {"id": "1", "size": 2}]
     problem = Problem.model_validate({"buffers": buffers})
     assert problem.index == {1: 0, "1": 1}
 
 
-def test_allowed_pools_are_in_the_order_of_the_problem() -> None:
+def test_allowed_pools_follow_the_pool_order_of_the_problem() -> None:
     pools = [{"name": name} for name in "xyz"]
     problem = Problem.model_validate({"buffers": [{"id": 1, "size": 1, "pools": ["z", "x"]}], "pools": pools})
     assert problem.allowed_pools(0) == (0, 2)
 
 
-def test_an_alias_of_an_alias_lies_at_the_sum_of_their_distances() -> None:
+def test_the_offsets_of_chained_aliases_add_up() -> None:
     buffers: list[dict[str, Any]] = [
         {"id": "c", "size": 2, "alias_of": "b", "alias_offset": 3},
         {"id": "a", "size": 10},
@@ -66,7 +66,7 @@ def test_an_alias_of_an_alias_lies_at_the_sum_of_their_distances() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_chain_of_aliases_is_followed_once() -> None:
+def test_a_chain_of_fifty_thousand_aliases_is_resolved() -> None:
     n = 50_000
     chain = [
         {"id": 0, "size": n},
@@ -89,13 +89,13 @@ def test_columns_are_validated_by_the_rules_of_rows() -> None:
     assert rules(by_column) == rules(told.value.sentences)
 
 
-def test_columns_cannot_be_written_to() -> None:
+def test_columns_of_a_buffer_table_are_read_only() -> None:
     table = BufferTable.from_columns(["a"], np.array([4]), np.array([0]), np.array([1]))
     with pytest.raises(ValueError, match="read-only"):
         table.size[0] = 5
 
 
-def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
+def test_with_capacity_sizes_the_only_pool_or_named_pools() -> None:
     one = Problem(buffers=[Buffer(id="a", size=8, start=0, end=1)])
     assert [pool.size for pool in one.with_capacity(64).pools] == [64]
     two = Problem(buffers=[], pools=[{"name": "fast", "size": 8}, {"name": "slow", "alignment": 4}])
@@ -111,7 +111,7 @@ def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
 
 
 def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
-    """Return the first check of each kind that a problem of two buffers requires, and the rules for b's offset."""
+    """Return the first check of each constraint kind used by a problem of buffers a and b, and b's offset rules."""
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
     problem = Problem.model_validate({"buffers": rows, **fields})
     of_offsets = [rule for _, rule in offset_rules(problem)[0]]
@@ -135,7 +135,7 @@ def test_plain_buffers_use_no_constraint_kind() -> None:
         ({}, {"together": [["a", "b"]]}, [together.unknown_names]),
     ],
 )
-def test_a_constraint_field_activates_its_kind(
+def test_a_constraint_field_activates_its_constraint_kind(
     more: dict[str, Any], fields: dict[str, Any], kinds: list[object]
 ) -> None:
     assert asked_for(more, **fields) == kinds
@@ -158,7 +158,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS, alignment=st.none() | st.integers(1, 2**62))
-def test_plain_rows_give_the_same_table(rows: list[dict[str, Any]], alignment: int | None) -> None:
+def test_the_fast_path_for_plain_rows_yields_the_same_table(rows: list[dict[str, Any]], alignment: int | None) -> None:
     rows = rows if alignment is None else [row | {"alignment": alignment} for row in rows]
     assert plain_columns(rows) is not None
     assert list(Problem.model_validate({"buffers": rows}).buffers) == [Buffer.model_validate(row) for row in rows]
@@ -178,11 +178,11 @@ def test_plain_rows_give_the_same_table(rows: list[dict[str, Any]], alignment: i
         {"id": [1]},
     ],
 )
-def test_rows_that_are_not_plain_are_checked_one_by_one(changed: dict[str, Any]) -> None:
+def test_plain_columns_rejects_rows_that_need_individual_validation(changed: dict[str, Any]) -> None:
     assert plain_columns([PLAIN_ROW, PLAIN_ROW | {"id": "b"} | changed]) is None
 
 
-def test_a_row_without_a_field_is_not_plain() -> None:
+def test_plain_columns_rejects_rows_with_missing_fields() -> None:
     assert plain_columns([PLAIN_ROW, {"id": "b", "size": 8, "start": 0, "begin": 1}]) is None
     assert plain_columns([PLAIN_ROW, ["b", 8, 0, 2]]) is None
     assert plain_columns([]) is None
@@ -204,7 +204,7 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
-def test_a_mistake_repeated_a_thousand_times_takes_little_memory(content: dict[str, Any]) -> None:
+def test_validating_thousands_of_equal_mistakes_takes_little_memory(content: dict[str, Any]) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(InputError) as caught:
@@ -217,7 +217,7 @@ def test_a_mistake_repeated_a_thousand_times_takes_little_memory(content: dict[s
     assert told[-1] == "and more" or told == (f"pools[0]: must have at most 64 fields, got {MANY + 1}",)
 
 
-def test_positions_in_later_parts_are_reported_correctly() -> None:
+def test_errors_in_later_validation_chunks_have_correct_positions() -> None:
     pairs: list[Any] = [[1, 2]] * 700
     pairs[400], pairs[650] = [1, 2.5], 7
     rows = [ROW, ROW | {"id": 2}]
@@ -229,7 +229,7 @@ def test_positions_in_later_parts_are_reported_correctly() -> None:
     )
 
 
-def test_plans_and_programs_are_validated_in_parts_too() -> None:
+def test_plans_and_operations_are_validated_in_chunks() -> None:
     with pytest.raises(InputError, match="and more"):
         Plan.model_validate({"placements": [{}] * MANY})
     functions: dict[str, Any] = {f"f{k}": {} for k in range(MANY)}

@@ -1,4 +1,4 @@
-"""The price of sharing bytes: what problems say of it, what plans list, and what the verifier makes of false lists."""
+"""Costs of reuse (two buffers in the same bytes): the plans that list them, their verification, and lint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plan_of(a: int, b: int, c: int, **claims: Any) -> Plan:
     return Plan.model_validate({"placements": placements, **claims})
 
 
-def test_a_plan_lists_its_costs_and_the_order_that_it_requires() -> None:
+def test_a_plan_lists_reused_pairs_with_cost_and_required_order() -> None:
     plan = memplan.solve(problem(), time_limit_s=20)
     assert (plan.status, plan.cost, plan.cost_lower_bound) == ("optimal", 3, 3)
     assert len(plan.reused) == 1
@@ -44,7 +44,7 @@ def test_a_plan_lists_its_costs_and_the_order_that_it_requires() -> None:
     assert plan.reused[0].then == plan.reused[0].buffers[1]
 
 
-def test_the_peak_bound_holds_for_plans_of_any_cost() -> None:
+def test_the_peak_lower_bound_of_a_cheapest_plan_holds_for_dearer_plans() -> None:
     roomy = problem(reuse=[{"pairs": [["a", "b"]], "cost": 3}], pools=[{"name": "ub"}])
     cheapest, least = memplan.solve(roomy), memplan.solve(roomy.model_copy(update={"objective": "peak"}))
     assert (cheapest.status, cheapest.cost, cheapest.peak) == ("optimal", 0, 128)
@@ -60,12 +60,12 @@ def test_the_peak_bound_holds_for_plans_of_any_cost() -> None:
     ],
     ids=["one pair may lie apart", "an alias is its buffer", "what is alive together shares no bytes"],
 )
-def test_solve_finds_the_least_price_of_pairs_that_share_bytes(reuse: object, cost: int) -> None:
+def test_solve_minimises_the_cost_of_pairs_that_reuse_bytes(reuse: object, cost: int) -> None:
     plan = memplan.solve(problem(reuse=reuse), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", cost)
 
 
-def test_with_peak_before_cost_solve_finds_the_least_price_at_the_least_peak() -> None:
+def test_solve_minimises_reuse_cost_among_plans_of_minimum_peak() -> None:
     plan = memplan.solve(problem(objective=["peak", "cost"]), time_limit_s=20)
     assert (plan.status, plan.peak, plan.cost) == ("optimal", 96, 3)
     free = memplan.solve(
@@ -89,7 +89,7 @@ OTHER = Reused(buffers=("a", "c"), cost=3, first="a", then="c")
         ({"cost": 6.0, "cost_lower_bound": 7.0}, "cost_lower_bound"),
     ],
 )
-def test_false_lists_and_prices_are_violations(claims: Data, wrong: str | None) -> None:
+def test_verify_reports_false_reuse_lists_and_costs(claims: Data, wrong: str | None) -> None:
     found = verify(problem(), plan_of(0, 0, 64 - 8, **claims))
     shared = [violation for violation in found if violation.rule != "false-claim"]
     assert [violation.rule for violation in shared] == ["overlap"] * len(shared)
@@ -112,11 +112,11 @@ ELSEWHERE = [row | {"pools": ["ub" if row["id"] == "a" else "other"]} for row in
     ],
     ids=["costs do not count", "conflict", "conflict of an alias", "alive with an alias", "no pool in common"],
 )
-def test_lint_names_prices_that_no_plan_pays(changed: Data) -> None:
+def test_lint_reports_reuse_prices_that_no_plan_pays(changed: Data) -> None:
     assert "idle-prices" in [finding.rule for finding in lint(problem(**changed))]
     assert "idle-prices" not in [finding.rule for finding in lint(problem())]
 
 
-def test_lint_accepts_prices_that_profiles_of_several_pools_count() -> None:
+def test_lint_accepts_reuse_prices_that_count_under_a_profile() -> None:
     pools = [*BASE["pools"], {"name": "other"}]
     assert "idle-prices" not in [finding.rule for finding in lint(problem(objective="peak", pools=pools))]

@@ -1,4 +1,4 @@
-"""Sizes with units, and how the size of a request is estimated."""
+"""Sizes with units, capacities of pools, and the estimated size of a request."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ TWO_POOLS = Problem.model_validate(
         ("9223372036854775807", 2**63 - 1),
     ],
 )
-def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
+def test_parse_size_accepts_a_number_with_an_optional_unit(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
 @pytest.mark.parametrize(("text", "said"), [("", ""), ("9" * 5000, f"{'9' * 56}...")])
-def test_texts_that_are_no_sizes_are_refused(text: str, said: str) -> None:
+def test_parse_size_refuses_text_that_is_not_a_size(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f'^must be a size such as 4096, 64kB or 1MiB, got "{said}'):
         parse_size(text)
 
@@ -54,20 +54,20 @@ def test_texts_that_are_no_sizes_are_refused(text: str, said: str) -> None:
 @given(size=st.integers(0, 2**63 - 1))
 @example(2**40 - 1)
 @example(2**40 - 2**29)
-def test_a_size_as_text_is_right_to_four_digits(size: int) -> None:
+def test_size_text_is_accurate_to_a_relative_error_of_one_thousandth(size: int) -> None:
     spelled = size_text(size).replace(",", "")
     number, unit = spelled.split()
     assert float(number) * parse_size(f"1{unit}") == pytest.approx(size, rel=1e-3)
     assert float(number) < 1024 or unit == "TiB"
 
 
-def test_a_size_alone_is_for_the_only_pool() -> None:
+def test_a_size_without_a_pool_name_applies_to_the_only_pool() -> None:
     assert set_capacities(NO_POOLS, ["1KiB"]).pools[0].size == 1024
     assert set_capacities(NO_POOLS, ["unlimited"]).pools[0].size is None
     assert set_capacities(NO_POOLS, []) is NO_POOLS
 
 
-def test_capacities_by_name_define_the_pools_of_a_problem_without_any() -> None:
+def test_named_capacities_define_the_pools_of_a_problem_without_pools() -> None:
     problem = set_capacities(NO_POOLS, ["fast=64kB", "slow=unlimited"])
     assert [(pool.name, pool.size) for pool in problem.pools] == [("fast", 64_000), ("slow", None)]
 
@@ -81,7 +81,7 @@ def test_an_address_after_a_size_is_the_base_address_of_the_pool() -> None:
     assert set_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
 
 
-def test_capacities_by_name_change_only_the_sizes_of_pools() -> None:
+def test_named_capacities_change_only_the_sizes_of_existing_pools() -> None:
     problem = set_capacities(TWO_POOLS, ["slow=7"])
     assert [(pool.name, pool.size, pool.cost) for pool in problem.pools] == [("fast", None, 2), ("slow", 7, 0)]
     assert problem.buffers == TWO_POOLS.buffers
@@ -120,7 +120,7 @@ def wrong_with(name: str, content: object) -> MemplanError | None:
 
 
 @pytest.mark.parametrize("name", ABOUT_PROBLEMS)
-def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -> None:
+def test_too_many_bank_pairs_are_refused_before_the_problem_is_compiled(name: str) -> None:
     found = wrong_with(name, {"problem": BANK} | ABOUT_PROBLEMS[name])
     assert isinstance(found, TooLargeError)
     assert found.sentences[0].endswith("pairs that entries of bank make must be at most 100000, got 979300")
@@ -145,7 +145,7 @@ def test_long_lists_are_refused_before_their_entries_are_validated(name: str, co
     assert found.sentences == (sentence,)
 
 
-def test_expanded_calls_are_counted_as_the_lifetime_analysis_counts_them() -> None:
+def test_the_request_estimate_counts_expanded_calls_like_the_lifetime_analysis() -> None:
     assert extent_of(PROGRAM).n_expanded == expanded_count(Operations.model_validate(PROGRAM)) == 12
     twice = {f"f{k}": {"body": [{"call": f"f{k + 1}"}, {"call": f"f{k + 1}"}]} for k in range(60)}
     functions = twice | {"f60": {"body": [{"op": "a"}]}, "main": {"body": [{"call": "f0"}]}}
@@ -162,7 +162,7 @@ def test_expanded_calls_are_counted_as_the_lifetime_analysis_counts_them() -> No
         {"functions": {"main": {"body": [{"branches": [1]}, {"call": []}, 7]}}, "entry": []},
     ],
 )
-def test_malformed_parts_of_a_program_count_as_small(odd: object) -> None:
+def test_malformed_parts_of_a_request_add_little_to_its_estimated_size(odd: object) -> None:
     found = extent_of(odd)
     assert isinstance(found, Extent)
     assert found.n_expanded + found.n_buffers < 9

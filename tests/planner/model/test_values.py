@@ -1,4 +1,4 @@
-"""Problems and plans as values of Python: wrong ones, numpy's integers, copies, pickles, repr and look-ups."""
+"""Problems and plans as Python values: errors, numpy integers, copies, pickles, repr and look-up by id."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PLAN = Plan.model_validate({"status": "feasible", "peak": 192, "placements": PLA
         (lambda: PoolUse.model_validate(None), PlanError, "must be an object, got null"),
     ],
 )
-def test_constructing_an_invalid_value_raises_one_kind_of_error(
+def test_each_invalid_value_raises_the_error_class_of_its_model(
     build: Callable[[], object], kind: type[InputError], sentence: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -88,7 +88,7 @@ def test_sizes_that_are_not_integers_are_refused(size: Any) -> None:
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_copies_and_pickles_are_equal_and_frozen(again: Callable[[Any], Any]) -> None:
+def test_copies_and_pickles_of_values_are_equal_and_frozen(again: Callable[[Any], Any]) -> None:
     assert PROBLEM.index
     assert PROBLEM.roots
     assert PROBLEM.rigid_leads
@@ -105,7 +105,7 @@ def test_copies_and_pickles_are_equal_and_frozen(again: Callable[[Any], Any]) ->
         problem.buffers.aliases[0] = ("a", 0)
 
 
-def test_repr_is_short_and_leaves_out_defaults() -> None:
+def test_repr_of_values_is_short_and_omits_defaults() -> None:
     assert repr(Buffer(id="a", size=4)) == str(Buffer(id="a", size=4)) == "Buffer(id='a', size=4)"
     many = Problem(name="net", buffers=[Buffer(id=k, size=1) for k in range(6)])
     assert repr(many) == "Problem(name='net', buffers=<6 entries>)"
@@ -124,7 +124,7 @@ def test_a_placement_can_be_looked_up_by_its_buffer() -> None:
         PLAN["zz"]
 
 
-def test_python_shows_the_hints_of_commands_below_an_error() -> None:
+def test_hints_of_an_input_error_are_shown_as_exception_notes() -> None:
     with pytest.raises(InputError) as caught:
         Problem(buffers=[Buffer(id="a", size=1), Buffer(id="a", size=1)])
     assert str(caught.value) == 'buffers[1].id: must be unique, got "a" again (first at buffers[0])'

@@ -1,4 +1,4 @@
-"""Bounds of several pools that the verifier counts anew: below brute force, and said of each claim."""
+"""Lower bounds of several pools that the verifier recomputes from live bytes, and how they confirm claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.orientations import costs_that_fit
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
-def test_live_bounds_never_exceed_the_use_of_a_plan(seed: int) -> None:
+def test_live_bounds_never_exceed_the_pool_usage_of_a_plan(seed: int) -> None:
     compared = 0
     for name, problem, _ in meeting_kinds.problems(seed, 150):
         if len(problem.pools) < 2:
@@ -38,7 +38,7 @@ def test_live_bounds_never_exceed_the_use_of_a_plan(seed: int) -> None:
     assert compared > 10
 
 
-def test_live_bytes_prove_the_bounds_of_several_pools() -> None:
+def test_verify_confirms_bounds_of_several_pools_by_live_bytes() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(3)]
     pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
@@ -48,10 +48,13 @@ def test_live_bytes_prove_the_bounds_of_several_pools() -> None:
     names = ("status", "lower_bound", "pools[0].lower_bound", "pools[1].lower_bound")
     assert [by[name] for name in names] == ["witness"] * 4
     priced = {each.claim: each.by for each in memplan.verify(problem, memplan.solve(problem)).claims}
-    assert (priced["status"], priced["pools[1].lower_bound"]) == (None, "witness")  # of the cost nothing is counted
+    assert (priced["status"], priced["pools[1].lower_bound"]) == (
+        None,
+        "witness",
+    )  # the verifier does not recompute a bound on the cost
 
 
-def test_live_bounds_of_equal_use_are_that_of_the_fullest_pool() -> None:
+def test_live_bounds_under_equal_use_equal_the_bound_of_the_fullest_pool() -> None:
     rows = [{"id": k, "size": 4 + k, "start": 0, "end": 2, "pools": ["ab"[k]]} for k in range(2)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "a"}, {"name": "b"}], "equal_use": True})
     assert live_bounds(problem, memplan.solve(problem)) == ([5, 5], 10)

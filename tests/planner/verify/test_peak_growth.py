@@ -1,4 +1,4 @@
-"""Which buffers made a pool's peak grow."""
+"""`peak_growth`: the buffers that made a pool's peak grow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def growth_of(now: dict[str, Occupancy], then: dict[str, Occupancy], pool: str =
 BEFORE = stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16))
 
 
-def test_the_peak_is_the_first_time_when_most_bytes_are_alive() -> None:
+def test_the_live_set_of_occupancy_is_at_the_first_time_of_the_peak() -> None:
     peak = BEFORE["default"].live_set
     assert (peak.time, peak.bytes, peak.buffers) == (1, 96, ("a", "b"))
     assert BEFORE["default"].used == 112
@@ -54,18 +54,18 @@ def test_peak_growth_names_a_larger_buffer() -> None:
     assert found.causes == (Cause("a", "grown", 1, 64, 65),)
 
 
-def test_peak_growth_names_a_longer_lived_buffer_and_not_its_new_conflict() -> None:
+def test_peak_growth_names_a_longer_lived_buffer_as_its_only_cause() -> None:
     found = growth_of(stack_buffers(("a", 0, 3, 64), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "longer-lived", 64, 64, 64),)
     assert (found.time_before, found.bytes_before, found.now.bytes) == (2, 48, 112)
 
 
-def test_an_inserted_operation_that_shifts_times_is_no_cause_of_growth() -> None:
+def test_peak_growth_ignores_shifts_of_time_by_an_inserted_operation() -> None:
     later = stack_buffers(("a", 0, 2, 64), ("d", 2, 3, 1), ("b", 1, 4, 32), ("c", 3, 5, 16))
     assert growth_of(later, BEFORE).causes == ()
 
 
-def test_buffers_that_changed_pool_or_time_are_distinguished_from_new_ones() -> None:
+def test_peak_growth_distinguishes_moved_and_shifted_buffers_from_new_ones() -> None:
     pools = {"a": "fast", "b": "slow", "c": "slow"}
     then = stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 3, 4, 16), pools=pools)
     now = stack_buffers(
@@ -77,7 +77,7 @@ def test_buffers_that_changed_pool_or_time_are_distinguished_from_new_ones() -> 
     )
 
 
-def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
+def test_peak_growth_reports_removed_buffers_with_negative_bytes() -> None:
     found = growth_of(stack_buffers(("a", 0, 2, 70), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 6, 64, 70),)
     found = growth_of(
@@ -91,7 +91,7 @@ def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
     }
 
 
-def test_a_group_of_aliases_counts_once_while_any_of_them_is_alive() -> None:
+def test_occupancy_counts_a_group_of_aliases_once_while_any_is_alive() -> None:
     view = {"id": "v", "size": 8, "start": 1, "end": 6, "alias_of": "a"}
     lies = stack_buffers(("a", 0, 2, 64), view, ("b", 5, 7, 32))["default"]
     assert dict(lies.alive) == {"a": ((0, 6),), "b": ((5, 7),)}
@@ -105,7 +105,7 @@ def test_buffers_without_lifetimes_are_alive_all_the_time() -> None:
     assert (alone.time, alone.bytes) == (None, 12)
 
 
-def test_sums_of_huge_sizes_are_exact() -> None:
+def test_occupancy_sums_huge_sizes_exactly() -> None:
     lies = stack_buffers(("a", 0, 2, 2**62), pools={"a": "x", "b": "y"})
     assert lies["x"].live_set.bytes == 2**62
     assert lies["y"].live_set.bytes == 0
@@ -121,7 +121,7 @@ def draw_occupancy(buffers: dict[str, tuple[int, int, int]]) -> dict[str, Occupa
 
 
 @given(BUFFERS, BUFFERS)
-def test_causes_of_growth_add_up_to_the_difference(
+def test_causes_of_peak_growth_add_up_to_the_growth_in_bytes(
     now: dict[str, tuple[int, int, int]], then: dict[str, tuple[int, int, int]]
 ) -> None:
     found = growth_of(draw_occupancy(now), draw_occupancy(then))
@@ -131,6 +131,6 @@ def test_causes_of_growth_add_up_to_the_difference(
 
 
 @given(BUFFERS, st.integers(-3, 3))
-def test_a_shift_in_time_is_no_cause_of_growth(buffers: dict[str, tuple[int, int, int]], shift: int) -> None:
+def test_peak_growth_ignores_a_uniform_shift_in_time(buffers: dict[str, tuple[int, int, int]], shift: int) -> None:
     shifted = {name: (start + shift, length, size) for name, (start, length, size) in buffers.items()}
     assert growth_of(draw_occupancy(shifted), draw_occupancy(buffers)).causes == ()

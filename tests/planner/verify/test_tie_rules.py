@@ -1,4 +1,4 @@
-"""The verifier's rules between buffers, and how low buffers could be placed under them."""
+"""The verifier's constraints between buffers, and the lowest offsets that they allow."""
 
 from __future__ import annotations
 
@@ -107,21 +107,21 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_verifier_reports_broken_rules_between_buffers(
+def test_the_verifier_reports_violated_constraints_between_buffers(
     value: Problem, places: list[tuple[str, str, int]], violation: tuple[str, str] | None
 ) -> None:
     assert rules_and_messages(value, *places) == ([] if violation is None else [violation])
 
 
-def test_buffers_at_a_distance_keep_others_out_of_their_bytes_only() -> None:
-    """The hole between two members of a rigid group is free."""
+def test_the_gap_between_members_of_a_rigid_group_is_free_for_other_buffers() -> None:
+    """The bytes between two members of a rigid group are free for other buffers."""
     value = problem(A, B | relative("a", 10), C)
     assert rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 5)) == []
     (wrong,) = rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 9))
     assert wrong[1] == 'buffers "b" and "c" share bytes [10, 11) of "default", but both are alive in [1, 2)'
 
 
-def test_banks_are_counted_exactly_at_the_end_of_the_address_space() -> None:
+def test_the_verifier_computes_banks_exactly_at_the_end_of_the_address_space() -> None:
     last = 2**63 - 5
     pools = [{"name": "x", "base_address": 2**62, "bank_size": 2**62}]
     value = problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=pools)
@@ -167,17 +167,17 @@ WEIGHED = problem(
         ),
     ],
 )
-def test_wrong_claims_of_pairs_are_reported(
+def test_the_verifier_reports_wrong_claims_about_pairs(
     value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any], sentence: str
 ) -> None:
     assert rules_and_messages(value, *places, **claims) == [("false-claim", sentence)]
 
 
-def test_a_plan_that_leaves_the_lists_of_pairs_out_claims_nothing_of_them() -> None:
+def test_a_plan_without_pair_lists_makes_no_claims_about_pairs() -> None:
     assert rules_and_messages(SHARING, ("a", "default", 0), ("b", "default", 0), ("c", "default", 4)) == []
 
 
-def test_an_empty_plan_shares_no_bytes() -> None:
+def test_a_plan_without_placements_must_not_claim_shared_pairs() -> None:
     nothing = Plan.model_validate({"status": "infeasible", "shared": [["b", "a"]], "bank_clashes": []})
     assert [violation.message for violation in verify(SHARING, nothing)] == [
         'shared: must be empty where nothing is placed, got [["b", "a"]]'
@@ -185,7 +185,7 @@ def test_an_empty_plan_shares_no_bytes() -> None:
 
 
 def test_a_thousand_overlapping_views_are_verified_quickly() -> None:
-    """A thousand slices of one buffer, which may touch each other in any way."""
+    """A thousand overlapping slices of one buffer, which are allowed to overlap each other."""
     slices = [
         {"id": k, "size": 8, "start": 0, "end": 9, "relative": {"to": "all", "offset": 4 * k}} for k in range(999)
     ]
@@ -196,7 +196,7 @@ def test_a_thousand_overlapping_views_are_verified_quickly() -> None:
 
 
 @given(data=st.data())
-def test_the_verifier_agrees_with_the_oracle_on_tied_buffers(data: st.DataObject) -> None:
+def test_the_verifier_agrees_with_the_oracle_under_constraints_between_buffers(data: st.DataObject) -> None:
     value = data.draw(tied_problems(4))
     rows = data.draw(placements(value))
     found = {
@@ -206,7 +206,7 @@ def test_the_verifier_agrees_with_the_oracle_on_tied_buffers(data: st.DataObject
 
 
 def _violation_key(value: Problem, violation: Violation) -> tuple[str, ...]:
-    """The violation as the oracle says it, which names one buffer that is not together with others, and no alias."""
+    """Return a violation in the oracle's form, which names one buffer for `together` and no aliases for `bank`."""
     kind = KINDS[violation.rule]
     names = [violation.first, violation.second] if kind != "together" else [violation.first]
     if kind == "bank":
@@ -215,7 +215,7 @@ def _violation_key(value: Problem, violation: Violation) -> tuple[str, ...]:
 
 
 @pytest.mark.drawn
-def test_lowest_offsets_and_peaks_agree_with_the_verifier_and_with_counting() -> None:
+def test_lowest_offsets_and_peaks_match_the_verifier_and_exhaustive_counting() -> None:
     for seed in seeds(8):
         problem, plan = loose_plan(seed)
         if plan is not None:
@@ -229,7 +229,7 @@ def test_places_returns_none_for_too_many_pairs() -> None:
     assert places(problem, placed, most_pairs=45) is not None
 
 
-def test_offsets_beyond_the_reach_of_sums_are_exact() -> None:
+def test_lowest_offsets_are_exact_if_their_sums_exceed_2_to_62() -> None:
     rows = [Buffer(id="big", size=2**61 + 2, start=0, end=1), Buffer(id="step", size=2**61, start=0, end=1)]
     problem = Problem(buffers=[rows[0], rows[1].model_copy(update={"alignment": 2**61})])
     found = verdict_on(problem, solve(problem)).places

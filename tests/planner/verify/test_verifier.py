@@ -1,4 +1,4 @@
-"""The verifier: each rule by hand, all of them against the oracle's own check, and the sizes that it is meant for."""
+"""The verifier: each rule on small examples, all rules against the oracle, and large problems."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def test_an_overlap_lasts_as_long_as_an_alias_keeps_a_buffer_alive() -> None:
     assert [v.time for v in verify(late, same)] == [(9, 10)]
 
 
-def test_an_explicit_conflict_holds_at_any_time() -> None:
+def test_an_explicit_conflict_is_reported_for_disjoint_lifetimes() -> None:
     later = B | {"start": 10, "end": 11}
     (violation,) = verify(problem(A, later, conflicts=[["b", "a"]]), plan(("a", "default", 0), ("b", "default", 3)))
     message = 'buffers "a" and "b" share bytes [3, 4) of "default", but they are in conflict'
     assert violation == Violation("conflict", message, "a", "b", (3, 4))
 
 
-def test_a_pair_that_meets_twice_is_reported_once() -> None:
+def test_a_pair_that_overlaps_in_two_lifetimes_is_reported_once() -> None:
     twice = {"size": 4, "lifetimes": [[0, 2], [5, 7]]}
     value = problem({"id": "a"} | twice, {"id": "b"} | twice, conflicts=[["a", "b"]])
     assert [v.time for v in verify(value, plan(("a", "default", 0), ("b", "default", 0)))] == [(0, 2)]
 
 
-def test_empty_buffers_share_no_bytes_and_use_none() -> None:
+def test_zero_size_buffers_never_overlap_or_raise_the_peak() -> None:
     value = problem(A, B | {"size": 0}, pools=[{"size": 9, "reserved": [[6, 2]]}])
     assert verify(value, plan(("a", "default", 0), ("b", "default", 2))) == ()
     assert verify(value, plan(("a", "default", 0), ("b", "default", 7), peak=4)) == ()
@@ -138,7 +138,7 @@ def test_an_alias_outside_its_buffer_is_a_violation() -> None:
     assert rules_and_messages(value, plan(("a", "x", 8), ("b", "y", 9))) == [("alias-misplaced", sentence)]
 
 
-def test_every_buffer_is_placed_exactly_once_in_a_pool_of_the_problem() -> None:
+def test_unknown_repeated_and_missing_placements_are_violations() -> None:
     answer = plan(("z", "default", 0), ("a", "default", 0), ("a", "default", 9), ("b", "elsewhere", 0))
     assert rules_and_messages(problem(A, B, B | {"id": 7}), answer) == [
         ("unknown-pool", 'buffer "b": must be in a pool of the problem, got "elsewhere"'),
@@ -212,13 +212,13 @@ def test_the_verifier_agrees_with_the_oracle(data: st.DataObject) -> None:
 
 
 def dense_problem(n: int, alive: int) -> tuple[Problem, list[int]]:
-    """n buffers of one byte of which `alive` are alive at any time, each at the offset of the last buffer to end."""
+    """Return n one-byte buffers, `alive` of them live at any time, and offsets that reuse each ended buffer's byte."""
     start = np.arange(n)
     table = BufferTable.from_columns(range(n), np.ones(n), start, start + alive)
     return Problem(buffers=table), (start % alive).tolist()
 
 
-def test_one_misplaced_buffer_is_found_among_many() -> None:
+def test_one_misplaced_buffer_is_found_among_fifty_thousand() -> None:
     value, offsets = dense_problem(50_000, 1_000)
     ids = value.buffers.ids
     everywhere = column(np.zeros(len(ids)))
@@ -241,14 +241,14 @@ def test_one_overlap_is_found_among_thousands_of_buffers(apart: int, above: int)
     assert [(v.first, v.second) for v in found] == [(1_500, 1_501)]
 
 
-def test_an_offset_below_0_is_a_violation_and_its_bytes_can_overlap_too() -> None:
+def test_a_negative_offset_is_a_violation_and_its_bytes_may_also_overlap() -> None:
     below = PlacementTable(("a", "b"), ("default",), column([0, 0]), column([-1, 2]))
     found = rules_and_messages(problem(A, B), Plan(placements=below))
     assert found[0] == ("past-capacity", 'buffer "a": must not start below its pool, got offset -1 of "default"')
     assert [rule for rule, _ in found] == ["past-capacity", "overlap"]
 
 
-def test_only_some_of_very_many_overlaps_are_listed() -> None:
+def test_the_verifier_lists_at_most_a_thousand_overlaps() -> None:
     value, _ = dense_problem(5_000, 1_000)
     ids = value.buffers.ids
     nowhere = column(np.zeros(len(ids)))
@@ -257,7 +257,7 @@ def test_only_some_of_very_many_overlaps_are_listed() -> None:
     assert found[-1] == Violation("not-all-listed", "only 1000 violations of this kind are listed")
 
 
-def test_ends_beyond_int64_are_compared_exactly() -> None:
+def test_the_verifier_compares_ends_beyond_int64_exactly() -> None:
     size, low = 2**62, 2**62
     value = problem({"id": "a", "size": size}, {"id": "b", "size": size}, conflicts=[["a", "b"]])
     assert rules_and_messages(value, plan(("a", "default", 0), ("b", "default", low)))[0][0] == "past-capacity"
@@ -266,13 +266,13 @@ def test_ends_beyond_int64_are_compared_exactly() -> None:
     assert found[-1].bytes == (2**63 - 1, 2**63)
 
 
-def test_the_verifier_uses_no_derived_property_of_a_problem() -> None:
+def test_the_verifier_reads_only_the_fields_of_a_problem() -> None:
     fields = Problem.model_fields
     derived = {name for name in dir(Problem) if name not in dir(BaseModel) and name not in fields}
     assert {"index", "pool_index", "roots", "rigid_leads", "root_of", "target", "allowed_pools"} <= derived
 
     class FieldsOnly(Problem):
-        """A problem that tells nothing but its fields."""
+        """A problem whose derived properties raise an error."""
 
         def __getattribute__(self, name: str) -> Any:
             if name in derived:

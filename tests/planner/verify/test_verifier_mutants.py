@@ -1,4 +1,4 @@
-"""The verifier's rules of places: each small change to their code gives some plan another verdict."""
+"""Mutation test of the verifier: each small change to its code changes the verdict on some plan."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.support.wrong_claims import A, B, Case, lifetime_cases, table, wrong_
 
 PROBLEMS, FEW_PROBLEMS = 90, 30
 FEW = 8
-"""The most lifetimes that the mutants of overlaps compare pairwise."""
+"""The maximum number of lifetimes that the overlap check compares pairwise in these tests."""
 WITHOUT = {"pairs_kept_clear", "clearances_are_kept"}
-"""Functions that only constraint kinds of extensions reach."""
+"""Functions reached only by constraint kinds of extensions, so mutants of them are not tested here."""
 _CROWD = "overlaps: return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))"
 _MEET = "overlaps: return not ((low[i] < high[j]) & (low[j] < high[i])).any()"
 _NEAR = "overlaps: if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):"
@@ -82,11 +82,11 @@ EQUIVALENT = {
     " -> least >= truth": "as above",
     "claims: if pool.lower_bound > mine: -> pool.lower_bound >= mine": "as above",
 }
-"""The mutants that give no plan another verdict, and why."""
+"""Equivalent mutants, which change no verdict, each with the reason."""
 
 
 def plan_mutants(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
-    """Yield the plan, and others with one thing changed, with its claims and without."""
+    """Yield the plan and randomly mutated copies of it, with and without its claims."""
     rows: list[dict[str, Any]] = [{"id": row.id, "pool": row.pool, "offset": row.offset} for row in plan.placements]
     rows = rows or [{"id": buffer.id, "pool": problem.pools[0].name, "offset": 0} for buffer in problem.buffers]
     yield plan
@@ -111,7 +111,7 @@ def plan_mutants(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[
 
 
 def handmade_cases() -> Iterator[Case]:
-    """Yield cases that no drawn problem has: ends of the address space, many violations, relatives above views."""
+    """Yield cases that random problems lack: the end of the address space, many violations, offsets from views."""
     a, b = A, B
     alone = Problem(buffers=[a])
     for offset in (-1, 0, 2**63 - 5, 2**63 - 4, 2**63 - 3):
@@ -153,7 +153,7 @@ def handmade_cases() -> Iterator[Case]:
 
 @cache
 def cases(count: int = PROBLEMS) -> list[tuple[Problem, Plan, object]]:
-    """Return plans of so many problems, and of some by hand, with their verdicts."""
+    """Return plans of `count` random problems and of the handmade cases, each with its verdict."""
     draw = random.Random(5)
     found = list(handmade_cases())
     with warnings.catch_warnings(action="ignore"):
@@ -164,7 +164,7 @@ def cases(count: int = PROBLEMS) -> list[tuple[Problem, Plan, object]]:
 
 
 def cases_of(module: ModuleType) -> list[tuple[Problem, Plan, object]]:
-    """Return the cases that the mutants of a module are tried on."""
+    """Return the test cases for the mutants of a module."""
     own = {overlaps: lifetime_cases(FEW + 2), claims: wrong_claims()}.get(module)
     if own is None:
         return cases()
@@ -172,14 +172,14 @@ def cases_of(module: ModuleType) -> list[tuple[Problem, Plan, object]]:
 
 
 def verdict(problem: Problem, plan: Plan) -> object:
-    """Return all that is wrong, or the fault of a mutant."""
+    """Return the violations, or the type of the exception that a mutant raised."""
     try:
         return verify(problem, plan)
     except Exception as fault:  # noqa: BLE001 - a mutant may raise anything
         return type(fault)
 
 
-def test_the_verifier_agrees_with_a_naive_check_of_all_pairs() -> None:
+def test_the_verifier_agrees_with_the_oracle_on_mutated_plans() -> None:
     placed_only = [(problem, plan, said) for problem, plan, said in cases() if "peak" not in plan.model_fields_set]
     assert len(placed_only) > 4 * PROBLEMS
     for problem, plan, said in placed_only:
@@ -195,7 +195,9 @@ def test_each_mutant_of_the_verifier_changes_the_verdict_on_some_plan(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overlaps, "_FEW", FEW)
-    tried = [((problem, plan), said) for problem, plan, said in cases_of(module)]  # with their verdicts of before
+    tried = [
+        ((problem, plan), said) for problem, plan, said in cases_of(module)
+    ]  # pairs of a case and its verdict before mutation
     count, alive = survivors(module, tried, lambda case: verdict(*case), WITHOUT)
     assert count >= 10
     assert alive == equivalent_names(module, EQUIVALENT)

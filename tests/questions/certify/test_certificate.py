@@ -1,4 +1,4 @@
-"""Certificates of plans that are given or made, and the messages if there is none."""
+"""`certify`: certificates of given plans or of problems to solve, and the reason if there is none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48
 PROBLEM = Problem.model_validate({"buffers": BUFFERS})
 
 
-def test_certify_accepts_a_plan_or_makes_one() -> None:
+def test_certify_accepts_a_plan_or_solves_the_problem() -> None:
     found = certify(PROBLEM)
     assert (found.kind, found.plan.peak, QUESTION.exit_status(found)) == ("live-set", 112, 0)
     assert certify(PROBLEM, found.plan).sha256 == found.sha256

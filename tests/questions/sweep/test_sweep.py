@@ -82,7 +82,7 @@ def test_a_sweep_of_an_unknown_pool_is_refused() -> None:
     assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
 
 
-def test_sizes_of_several_pools_are_combined() -> None:
+def test_sweep_plans_every_combination_of_the_sizes_of_several_pools() -> None:
     pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
     problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
     points = propagate_bounds(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, plan_problem)))

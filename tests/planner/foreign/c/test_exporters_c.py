@@ -1,4 +1,4 @@
-"""C and linker scripts: compiled, linked, and the addresses read back, for this machine and for a Cortex-M."""
+"""Exported C and linker scripts are compiled and linked for this machine and a Cortex-M; addresses must match."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_files(layout: VerifiedLayout, target: str, folder: Path, name: str) ->
 
 
 def link(compiler: Sequence[str], folder: Path, names: Sequence[str], *options: str) -> Elf:
-    """Link plan.c with a program that has a pointer to each of the buffers."""
+    """Link plan.c with a program that has one pointer to each buffer; return the linked ELF file."""
     pointers = "".join(f"extern unsigned char *const at_{k};\n" for k in range(len(names)))
     pointers += "".join(f"unsigned char *const at_{k} = PLAN_ADDRESS_{name};\n" for k, name in enumerate(names))
     (folder / "program.c").write_text(f'#include "plan.h"\n{pointers}void start(void);\nvoid start(void) {{}}\n')
@@ -73,7 +73,7 @@ def link(compiler: Sequence[str], folder: Path, names: Sequence[str], *options: 
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_path: Path) -> None:
+def test_compiled_c_code_places_every_buffer_at_its_offset_in_its_array(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories_anywhere()
     write_files(layout, "c", tmp_path, "plan.c")
     elf = link(compiler, tmp_path, [buffer.name for buffer in layout.buffers], "-Wl,-e,start")
@@ -85,7 +85,7 @@ def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_pat
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_path: Path) -> None:
+def test_the_linker_script_places_every_buffer_at_its_planned_address(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories()
     write_files(layout, "c", tmp_path, "plan.c")
     write_files(layout, "ld", tmp_path, "plan.ld")
@@ -98,7 +98,9 @@ def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_pa
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_linker_script_alone_reserves_the_bytes_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
+def test_the_linker_script_without_c_source_reserves_the_bytes_of_the_pools(
+    compiler: list[str], tmp_path: Path
+) -> None:
     write_files(two_memories(), "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     (tmp_path / "program.c").write_text(
@@ -123,7 +125,7 @@ def test_a_c_source_with_changed_offsets_does_not_compile(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
-def test_c_sources_of_buffers_without_bytes_compile(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
+def test_c_sources_of_zero_size_buffers_compile(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
         write_files(single_pool_layout(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
@@ -141,7 +143,7 @@ def test_c_headers_compile_as_cpp(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_heap_pools_can_be_allocated_several_times(tmp_path: Path) -> None:
+def test_pools_of_malloc_c_can_be_allocated_several_times(tmp_path: Path) -> None:
     layout = two_memories_anywhere()
     write_files(layout, "malloc-c", tmp_path, "heap.c")
     (tmp_path / "main.c").write_text(
@@ -180,7 +182,7 @@ def test_a_scatter_file_has_one_region_for_each_pool() -> None:
     ]
 
 
-def test_identifiers_are_distinct_and_stay_close_to_their_ids() -> None:
+def test_identifiers_are_distinct_and_resemble_the_buffer_ids() -> None:
     assert identifiers(["a/b", "a_b", "a.b", "a_b_2", 7, "7", ""]) == ("a_b_3", "a_b", "a_b_4", "a_b_2", "7_2", "7", "")
     long = identifiers(["x" * 500, "x" * 501])
     assert len(set(long)) == 2
@@ -202,11 +204,11 @@ def test_identifiers_are_valid_in_c_and_distinct(names: list[int | str]) -> None
     ("stem", "prefix"),
     [("plan", "plan"), ("My Plan", "my_plan"), ("7", "memplan_7"), ("_x", "memplan__x"), ("ü", "memplan__")],
 )
-def test_the_prefix_of_c_names_is_made_from_the_file_name(stem: str, prefix: str) -> None:
+def test_the_prefix_of_c_names_is_derived_from_the_file_name(stem: str, prefix: str) -> None:
     assert prefix_of(stem) == prefix
 
 
-def test_names_cannot_end_a_comment_in_c() -> None:
+def test_buffer_names_cannot_end_a_comment_in_exported_c() -> None:
     for target in ("c", "malloc-c"):
         for data in export(target, two_memories_anywhere(), "plan").values():
             assert "a */ b" not in data.decode()
@@ -233,7 +235,7 @@ def test_an_alignment_that_c_cannot_express_is_refused(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_linker_regions_of_a_pool_leave_its_reserved_ranges_out(compiler: list[str], tmp_path: Path) -> None:
+def test_linker_regions_of_a_pool_exclude_its_reserved_ranges(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
     layout = single_pool_layout(
         *({"offset": offset, "alignment": 16} for offset in places),
@@ -271,7 +273,7 @@ def test_linker_export_refuses_a_pool_without_a_base_address(target: str) -> Non
 
 @pytest.mark.parametrize("target", ["c", "ld", "armlink"])
 def test_export_refuses_pools_whose_addresses_overlap(target: str) -> None:
-    # A pool that is written with all its fields has the base address 0 where none was given: it is read.
+    # A pool dumped with all fields has an explicit base_address of 0, which counts as given.
     pools = [Pool(name="sram-1").model_dump(), {"name": "int", "base_address": 64}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
     with pytest.raises(FormatError, match=r'pool "int": base_address must be at least 0x.*, where "sram-1" ends'):
