@@ -18,17 +18,6 @@ from memplan.questions.question.wire import request_model
 from tests.support.operation_graphs import SUMS
 from tests.support.server import RunningServer, run_server
 
-# In the given order all four inputs are alive at once; the best order computes one sum at a time.
-GRAPH: dict[str, Any] = {
-    "name": "sums",
-    "size": [8, 8, 8, 8, 1, 1],
-    "kept": [4, 5],
-    "ops": [
-        *({"out": [k]} for k in range(4)),
-        {"in": [0, 1], "out": [4]},
-        {"in": [2, 3], "out": [5]},
-    ],
-}
 OTHERS = tuple(name for name in QUESTIONS if name != "plan")
 
 
@@ -40,7 +29,7 @@ def server() -> Iterator[RunningServer]:
 
 
 def test_an_ordering_job_ends_with_the_same_answer_as_the_order_call(server: RunningServer) -> None:
-    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
+    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": SUMS, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
