@@ -29,6 +29,9 @@ struct Round {
 };
 constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // left free for first plans
 constexpr choice::Effort kQuickEffort = {200, 200'000};
+constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;  // left free for first windows; of multipliers for them
+constexpr i64 kLeastOfHurry = 1'000;  // buffers from which the choice takes so long that a quicker one goes before it
+constexpr choice::Effort kFirstEffort = {30, 8'000'000};
 constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
 constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
 constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
@@ -105,6 +108,8 @@ class Choosing {
     result_.status = MEMPLAN_UNKNOWN;
     begin_stacks();
     if (stacks_) fill();
+    if (stacks_ && count() >= kLeastOfHurry && !is_over()) hurry();
+    if (arena_.has_failed) return;
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 cells = items() + knapsack.rows;
     const i64 rounds = std::clamp(kRoundsWork / std::max<i64>(1, cells), kLeastRounds, kMostRounds);
@@ -112,8 +117,7 @@ class Choosing {
     for (const bool is_measured : {false, true}) {
       if (is_measured && (cells > kMostMeasured || items_.all > kLargest / kWhole)) break;
       const Rows<i64> measured = is_measured ? items_.limit : Rows<i64>{nullptr, 0, knapsack.rows};
-      choice::Ascent ascent(arena_, knapsack, items_.limit, kAbsent, static_cast<double>(items_.dearest));
-      multipliers = ascent.run(choice::measures_of(arena_, knapsack, measured), rounds, stop_);
+      multipliers = ascend(measured, rounds);
       if (arena_.has_failed) return;
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
@@ -133,6 +137,11 @@ class Choosing {
     if (is_proved_ || (result_.cost >= 0 && result_.cost <= result_.cost_bound))
       result_.status = result_.cost < 0 ? MEMPLAN_INFEASIBLE : MEMPLAN_OPTIMAL;
     if (result_.status == MEMPLAN_OPTIMAL) result_.cost_bound = result_.cost;
+  }
+
+  choice::Multipliers ascend(const Rows<i64> &measured, i64 rounds) {
+    choice::Ascent ascent(arena_, items_.knapsack, items_.limit, kAbsent, static_cast<double>(items_.dearest));
+    return ascent.run(choice::measures_of(arena_, items_.knapsack, measured), rounds, stop_);
   }
 
   bool is_over() {
@@ -226,26 +235,60 @@ class Choosing {
            std::none_of(problem_.memories, problem_.memories + problem_.memory_count, has_base);
   }
 
+  // A choice that windows pack, and then the plan that they have.
+  struct Packing {
+    Array<i64> goal, home, pool, offset, random;
+
+    windows::WindowSearch run(i64 pack_nodes) const { return {goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}}; }
+  };
+
+  // The last choice, not packed yet. Nothing is to be read where the arena has failed.
+  Packing begin_packing(Arena &arena) const {
+    const auto column = [&] { return arena.array<i64>(count()); };
+    const Packing made{column(), column(), column(), column(), arena.array<i64>(1)};
+    if (arena.has_failed) return made;
+    made.random[0] = static_cast<i64>(options_.seed >> 2) | 1;
+    for (i64 i = 0; i < count(); ++i) made.home[i] = home_[items_.knapsack.item[i]], made.goal[i] = spaces_.price[made.home[i]][i];
+    return made;
+  }
+
+  // Plans near choices that are made and packed in little time.
+  void hurry() {
+    const choice::Multipliers multipliers = ascend(Rows<i64>{nullptr, 0, items_.knapsack.rows}, kFirstRounds);
+    const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
+    for (const i64 room : kFirstRooms) {
+      if (arena_.has_failed || is_over()) return;
+      leave_free(limit, room);
+      if (!cheapest(multipliers, limit, false, most(), kFirstEffort).is_found) continue;
+      Arena arena(allocator_);
+      const Packing packing = begin_packing(arena);
+      if (arena.has_failed) return;
+      packing.pool.fill(kAbsent);
+      const windows::WindowSearch run = packing.run(0);
+      windows::Search search(allocator_, arena, spaces_, run, stop_);
+      if (arena.has_failed || search.has_too_many()) return;
+      search.run();
+      take_placed(packing.pool, packing.offset);
+    }
+  }
+
   // A bound on the cost of all choices, and plans near a cheap one, of which the buffers of some windows are placed anew.
   void go_through(const choice::Multipliers &multipliers) {
     if (!cheapest(multipliers, items_.limit, false, most(), kWindowEffort).is_found) return;
     Arena arena(allocator_);
     const choice::NoGoods known = learnt_.list(arena, false);
     if (arena.has_failed) return;
-    const Array<i64> goal = arena.array<i64>(count()), home = arena.array<i64>(count()), pool = arena.array<i64>(count());
-    const Array<i64> offset = arena.array<i64>(count()), random = arena.array<i64>(1);
+    const Packing packing = begin_packing(arena);
     if (arena.has_failed) return;
-    random[0] = static_cast<i64>(options_.seed >> 2) | 1;
-    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces_.price[home[i]][i];
     for (const i64 pack_nodes : {i64{0}, windows::kNodesEach}) {
       if (is_over()) return;
       Arena inner(allocator_);
-      pool.fill(kAbsent);
-      const windows::WindowSearch run{goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}};
+      packing.pool.fill(kAbsent);
+      const windows::WindowSearch run = packing.run(pack_nodes);
       windows::Search search(allocator_, inner, spaces_, run, stop_);
       if (inner.has_failed || search.has_too_many()) return;
       search.run();
-      take_placed(pool, offset);
+      take_placed(packing.pool, packing.offset);
       if (is_over()) return;
       if (pack_nodes == 0) {
         const i64 least =
@@ -254,7 +297,7 @@ class Choosing {
       }
       for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
         search.improve(search.work() + kWindowSlice * count());
-        take_placed(pool, offset);
+        take_placed(packing.pool, packing.offset);
       }
     }
   }
