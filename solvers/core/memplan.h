@@ -301,7 +301,8 @@ MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_
  * either that is larger than each free piece of its memories, or `bound` bytes are alive at one time of buffers which may
  * be only in these memories, and they hold less; or `other` is joined with it, and no memory with room for them may have
  * all that are joined. Joined buffers go into one memory at the sum of their costs. If a home breaks a rule, `buffer` is
- * its row. Where each buffer may be in a memory that is MEMPLAN_UNLIMITED, there is a plan however short the time is. */
+ * its row. Where each buffer may be in a memory that is MEMPLAN_UNLIMITED, there is a plan however short the time is.
+ * `bound` counts the bytes that `shares` let two buffers share once; memplan_crowded counts those of both. */
 MEMPLAN_API memplan_result memplan_choose(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
                                           const memplan_options *options, size_t *memory_of, int64_t *offsets);
 
