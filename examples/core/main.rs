@@ -41,6 +41,8 @@ struct Problem {
     same_offset: *const usize,
     bank: i64,
     banks: Rows,
+    shares: Rows,
+    places: Rows,
 }
 
 #[repr(C)]
@@ -59,6 +61,10 @@ struct Outcome {
     orders: i32,
     order: i32,
     memory: usize,
+    moved: i64,
+    moved_bound: i64,
+    missed: i64,
+    least: i64,
 }
 
 extern "C" {
@@ -85,6 +91,8 @@ fn main() {
         same_offset: std::ptr::null(),
         bank: 0,
         banks: none,
+        shares: none,
+        places: none,
     };
     let mut offsets = [0i64; 2];
     let outcome = unsafe { memplan_plan(&problem, std::ptr::null(), offsets.as_mut_ptr()) };

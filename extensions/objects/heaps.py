@@ -30,8 +30,8 @@ _MOST_LIVE_SETS = 200
 """The number of largest live sets packed for the bound; in tests, smaller sets never raised it."""
 _WALLS, _POOLS = 0.3, 0.5
 """The shares of the remaining time for the pool with walls, and for each number of pools."""
-_FIRST_FIT = 1_000
-"""The maximum number of buffers for which first fit gives a first plan."""
+_FIRST_FIT, _MOST_FIRST_FIT = 1_000, 10_000
+"""The maximum numbers of buffers for first fit as a first plan, and as the plan if nothing else finds one."""
 _MOST_SEARCHED, _MOST_NODES = 14, 200_000
 """The maximum number of buffers for the search over all assignments to heaps, and the maximum steps of that search."""
 _ABOVE = 8
@@ -80,6 +80,8 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         if plan.status != "infeasible":
             break
         least = count + 1
+    if best is None and first is None and len(table) == len(instance) <= _MOST_FIRST_FIT:
+        first = _first_fit(problem, instance, limit)
     if best is None and first is None:
         raise TimeOverError(f"time_limit_s: must be enough to find heaps, got no plan with up to {tried[-1]} heaps")
     found = _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
@@ -278,9 +280,11 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])
     room = size // instance.unit
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
-        sizes = [int(instance.size[i]) for i in _live_buffers(instance, t)]
-        for k in {s for s in sizes if 2 * s <= room} | {0}:
-            alone = sum(s > room - k for s in sizes)
-            large = [s for s in sizes if room - k >= s and 2 * s > room]
-            small = sum(s for s in sizes if k <= s and 2 * s <= room)
-            yield alone + len(large) + max(0, -(-(small - (len(large) * room - sum(large))) // room))
+        sizes = np.sort(instance.size[_live_buffers(instance, t)])
+        sums = np.concatenate(([0], np.cumsum(sizes)))
+        half = int(np.searchsorted(sizes, room // 2, side="right"))  # from here on, no two fit into one heap
+        least = np.unique(np.concatenate(([0], sizes[:half])))  # smaller sizes are left out
+        alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
+        small = sums[half] - sums[np.searchsorted(sizes, least)]
+        left = (alone - half) * room - (sums[alone] - sums[half])  # beside those that may share their heaps
+        yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

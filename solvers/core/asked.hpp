@@ -51,7 +51,7 @@ struct Asked {
   memplan_result result{};
 
   Asked(const memplan_problem *problem, const memplan_options *given, bool has_null, bool is_choice = false) {
-    result.status = MEMPLAN_INVALID, result.order = -1, result.peak = result.cost = -1;
+    result.status = MEMPLAN_INVALID, result.order = -1, result.peak = result.cost = result.moved = -1;
     result.buffer = result.other = MEMPLAN_NONE;
     options.work = kDefaultWork;
     if (given != nullptr) options = *given;
@@ -79,7 +79,7 @@ struct Asked {
   static constexpr i64 kDefaultWork = 100'000;
 
   bool is_right() const {
-    return options.work >= 0 && options.seconds >= 0 && (options.allocate == nullptr) == (options.release == nullptr);
+    return options.work >= 0 && options.seconds >= 0 && options.accept >= 0 && (options.allocate == nullptr) == (options.release == nullptr);
   }
 };
 

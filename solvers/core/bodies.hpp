@@ -6,6 +6,7 @@
 #include "memplan.h"
 #include "pace.hpp"
 #include "pack.hpp"
+#include "shares.hpp"
 
 namespace memplan {
 
@@ -13,8 +14,8 @@ namespace memplan {
 class BodyPacker {
  public:
   // If the arena has failed, no member may be called.
-  BodyPacker(Arena &arena, const OnePool &instance, const memplan_problem &problem)
-      : arena_(arena), instance_(instance), rules_(rules_of(arena, instance, problem)), packer_(arena, rules_) {
+  BodyPacker(Arena &arena, const OnePool &instance, const memplan_problem &problem, const Shares *shares)
+      : arena_(arena), instance_(instance), rules_(rules_of(arena, instance, problem, shares)), packer_(arena, rules_) {
     for (Array<i64> *column : {&order_, &offset_, &body_first_, &next_, &filed_})
       *column = arena.array<i64>(instance.n + 1);
     is_pinned_ = arena.array<bool>(instance.n);
@@ -75,13 +76,14 @@ class BodyPacker {
   Array<bool> is_pinned_;
   i64 orders_ = 0;
 
-  static packing::PackRules rules_of(Arena &arena, const OnePool &instance, const memplan_problem &problem) {
+  static packing::PackRules rules_of(Arena &arena, const OnePool &instance, const memplan_problem &problem, const Shares *shares) {
     packing::PackRules rules{};
     rules.distance = instance.distance, rules.size = instance.size, rules.reserved = instance.reserved;
     rules.first = instance.first, rules.start = instance.start, rules.end = instance.end;
     rules.page = instance.page, rules.page_shift = instance.page_shift;
     for (Array<i64> *column : {&rules.lowest, &rules.highest, &rules.step}) *column = arena.array<i64>(instance.n);
     rules.share_first = rules.border_first = arena.array<i64>(instance.n + 1);
+    if (shares != nullptr) rules.share_first = shares->first, rules.share = shares->other;
     list_pairs(arena, instance, problem, rules);
     rules.width = std::max<i64>(1, instance.n_sets), rules.is_flat = true;
     return rules;

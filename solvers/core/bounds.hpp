@@ -4,6 +4,7 @@
 
 #include "arena.hpp"
 #include "instance.hpp"
+#include "shares.hpp"
 
 namespace memplan {
 
@@ -35,7 +36,7 @@ struct LiveBound {
 // The largest load, rounded up to the grids that alignments make, and the largest end that one buffer has by itself.
 class Bounds {
  public:
-  Bounds(Arena &arena, const OnePool &instance) : instance_(instance) {
+  Bounds(Arena &arena, const OnePool &instance, const Shares *shares = nullptr) : instance_(instance), shares_(shares) {
     load_ = arena.array<i64>(instance.n_sets + 1);
     sorted_ = arena.uncleared<i64>(instance.n);
   }
@@ -58,6 +59,7 @@ class Bounds {
  private:
   static constexpr int kGrids = 4, kPeaks = 8;
   const OnePool &instance_;
+  const Shares *const shares_;
   Array<i64> load_, sorted_;
 
   static i64 rounded(i64 size, i64 step) { return size + floor_mod(-size, step); }
@@ -68,8 +70,10 @@ class Bounds {
     for (i64 i = 0; i < instance_.n; ++i) {
       if (instance_.step[i] % step != 0) continue;
       const i64 size = rounded(instance_.size[i], step);
-      for (i64 r = instance_.first[i]; r < instance_.first[i + 1]; ++r)
+      for (i64 r = instance_.first[i]; r < instance_.first[i + 1] && shares_ == nullptr; ++r)
         load_[instance_.start[r]] += size, load_[instance_.end[r]] -= size;
+      for (i64 x = shares_ ? shares_->own_first[i] : 0; shares_ && x < shares_->own_end[i]; ++x)
+        load_[shares_->own.begin()[x].low] += size, load_[shares_->own.begin()[x].high] -= size;
     }
     for (i64 t = 1; t < load_.size; ++t) load_[t] += load_[t - 1];
   }

@@ -39,7 +39,7 @@ class Certificate {
   Stop stop_;
 
   void write(Arena &arena, Allocator &allocator, Text &lines) {
-    if (problem_.memory_count > 0 || problem_.same_offset != nullptr) {
+    if (problem_.memory_count > 0 || problem_.same_offset != nullptr || problem_.share_count > 0) {
       asked_.result.status = MEMPLAN_UNKNOWN;
       return;
     }

@@ -12,7 +12,8 @@ class Check {
   Check(const memplan_problem &problem, const i64 *offsets) : problem_(problem), offsets_(offsets) {}
 
   memplan_result result() {
-    found_.status = MEMPLAN_INVALID, found_.order = -1, found_.peak = found_.cost = -1, found_.other = MEMPLAN_NONE;
+    found_.status = MEMPLAN_INVALID, found_.order = -1, found_.other = MEMPLAN_NONE;
+    found_.peak = found_.cost = found_.moved = -1;
     found_.rule = memplan::Door(problem_).fault(found_.buffer);
     if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
     if (found_.rule != MEMPLAN_FINE) return found_;
@@ -21,7 +22,9 @@ class Check {
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
     found_.peak = problem_.same_offset == nullptr ? peak() : peak_of_any();
     if (found_.rule != MEMPLAN_FINE) return found_.peak = -1, found_;
-    found_.status = MEMPLAN_FEASIBLE, found_.cost = cost();
+    found_.status = MEMPLAN_FEASIBLE, found_.cost = cost(), found_.moved = 0;
+    for (std::size_t row = 0; row < problem_.place_count; ++row)
+      if (!is_at(problem_.places[row])) found_.moved += problem_.places[row].weight, found_.missed += problem_.places[row].weight == 0;
     return found_;
   }
 
@@ -65,6 +68,12 @@ class Check {
     return sum;
   }
 
+  bool is_at(const memplan_place &place) const {
+    const i64 offset = offsets_[place.buffer];
+    if (problem_.buffers[place.buffer].size == 0) return true;
+    return offset == place.offset && (problem_.memory_count == 0 || problem_.memory_of[place.buffer] == place.memory);
+  }
+
   // The rules of one buffer. Buffers of size 0 take no bytes and break no rule.
   memplan_rule fault_of(std::size_t i) {
     const memplan_buffer &buffer = problem_.buffers[i];
@@ -104,7 +113,7 @@ class Check {
     }
     for (std::size_t i = 0; i < problem_.count && !problem_.only_pairs; ++i)
       for (std::size_t j = i + 1; j < problem_.count; ++j)
-        if (overlap(i, j) && meet(i, j)) {
+        if (overlap(i, j) && meet(i, j) && !(offsets_[i] == offsets_[j] && may_share(i, j))) {
           found_.buffer = i, found_.other = j;
           return MEMPLAN_OVERLAP;
         }
@@ -114,6 +123,12 @@ class Check {
     }
     found_.buffer = found_.other = MEMPLAN_NONE;
     return MEMPLAN_FINE;
+  }
+
+  bool may_share(std::size_t i, std::size_t j) const {
+    return std::any_of(problem_.shares, problem_.shares + problem_.share_count, [=](const memplan_pair &row) {
+      return (row.first == i && row.second == j) || (row.first == j && row.second == i);
+    });
   }
 
   bool are_in_one_bank(std::size_t i, std::size_t j) const {
@@ -221,7 +236,7 @@ constexpr const char *kRuleTexts[] = {
     "a price must name two different rows of buffers and must not be negative",
     "prices must add up to less than 2^33 of their largest common divisor",
     "prices must not be given with several memories, joins, no_cross or same_offset",
-    "work and seconds must not be negative, and an allocator must have both functions",
+    "work, seconds and accept must not be negative, and an allocator must have both functions",
     "the offset is negative",
     "the address is not a multiple of the alignment",
     "the offset is not the pin",
@@ -245,6 +260,11 @@ constexpr const char *kRuleTexts[] = {
     "a home must name a buffer and a memory, with a cost that is not negative, rows ascending",
     "the costs of homes must add up to at most 2^58",
     "a choice needs `memories`, and must be without prices and same_offset",
+    "a pair of shares must name two buffers that are not joined",
+    "shares must be without prices and same_offset",
+    "a place must name a buffer and a memory, with an offset and a weight that are not negative, rows ascending",
+    "places must be without prices and same_offset",
+    "the weights of places must add up to at most 2^58",
 };
 
 }  // namespace
@@ -252,7 +272,7 @@ constexpr const char *kRuleTexts[] = {
 extern "C" memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets) {
   if (problem != nullptr) return Check(*problem, offsets).result();
   memplan_result result{};
-  result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = result.cost = -1;
+  result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = result.cost = result.moved = -1;
   result.buffer = result.other = MEMPLAN_NONE;
   return result;
 }
@@ -283,7 +303,7 @@ extern "C" const char *memplan_status_text(memplan_status status) {
 }
 
 extern "C" const char *memplan_rule_text(memplan_rule rule) {
-  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_CHOICE_BESIDE + 1);
+  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_PLACES_TOO_LARGE + 1);
   const int at = rule;
-  return at >= 0 && at <= MEMPLAN_CHOICE_BESIDE ? kRuleTexts[at] : "no rule";
+  return at >= 0 && at <= MEMPLAN_PLACES_TOO_LARGE ? kRuleTexts[at] : "no rule";
 }

@@ -5,6 +5,7 @@
 
 #include "asked.hpp"
 #include "cheapest.hpp"
+#include "keep.hpp"
 #include "memories.hpp"
 #include "no_goods.hpp"
 #include "problem_items.hpp"
@@ -28,6 +29,9 @@ struct Round {
 };
 constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // left free for first plans
 constexpr choice::Effort kQuickEffort = {200, 200'000};
+constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;  // left free for first windows; of multipliers for them
+constexpr i64 kLeastOfHurry = 1'000;  // buffers from which the choice takes so long that a quicker one goes before it
+constexpr choice::Effort kFirstEffort = {30, 8'000'000};
 constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
 constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
 constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
@@ -39,8 +43,9 @@ using choice::kNowhere;
 
 class Choosing {
  public:
+  // A plan that costs at most `enough` will do, and no other one is looked for.
   Choosing(const memplan_problem &problem, const memplan_home *homes, std::size_t home_count, const memplan_options &options,
-           memplan_result &result, Allocator &allocator, Stop &stop, std::size_t *memory_of, i64 *offsets)
+           memplan_result &result, Allocator &allocator, Stop &stop, std::size_t *memory_of, i64 *offsets, i64 enough = kAbsent)
       : problem_(problem),
         options_(options),
         result_(result),
@@ -49,6 +54,7 @@ class Choosing {
         arena_(allocator),
         memory_of_(memory_of),
         offsets_(offsets),
+        enough_(enough),
         items_(arena_, problem, homes, home_count),
         learnt_(arena_),
         home_(arena_.array<i64>(items_.bytes.size)),
@@ -69,6 +75,7 @@ class Choosing {
   Arena arena_;
   std::size_t *memory_of_;
   i64 *offsets_;
+  const i64 enough_;
   choice::ProblemItems items_;
   choice::Learnt learnt_;
   windows::Spaces spaces_{};                // where windows know all the rules
@@ -101,6 +108,8 @@ class Choosing {
     result_.status = MEMPLAN_UNKNOWN;
     begin_stacks();
     if (stacks_) fill();
+    if (stacks_ && count() >= kLeastOfHurry && !is_over()) hurry();
+    if (arena_.has_failed) return;
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 cells = items() + knapsack.rows;
     const i64 rounds = std::clamp(kRoundsWork / std::max<i64>(1, cells), kLeastRounds, kMostRounds);
@@ -108,8 +117,7 @@ class Choosing {
     for (const bool is_measured : {false, true}) {
       if (is_measured && (cells > kMostMeasured || items_.all > kLargest / kWhole)) break;
       const Rows<i64> measured = is_measured ? items_.limit : Rows<i64>{nullptr, 0, knapsack.rows};
-      choice::Ascent ascent(arena_, knapsack, items_.limit, kAbsent, static_cast<double>(items_.dearest));
-      multipliers = ascent.run(choice::measures_of(arena_, knapsack, measured), rounds, stop_);
+      multipliers = ascend(measured, rounds);
       if (arena_.has_failed) return;
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
@@ -131,7 +139,15 @@ class Choosing {
     if (result_.status == MEMPLAN_OPTIMAL) result_.cost_bound = result_.cost;
   }
 
-  bool is_over() { return is_proved_ || arena_.has_failed || stop_() || (result_.cost >= 0 && result_.cost <= result_.cost_bound); }
+  choice::Multipliers ascend(const Rows<i64> &measured, i64 rounds) {
+    choice::Ascent ascent(arena_, items_.knapsack, items_.limit, kAbsent, static_cast<double>(items_.dearest));
+    return ascent.run(choice::measures_of(arena_, items_.knapsack, measured), rounds, stop_);
+  }
+
+  bool is_over() {
+    const bool is_settled = result_.cost >= 0 && result_.cost <= std::max(enough_, result_.cost_bound);
+    return is_proved_ || is_settled || arena_.has_failed || stop_() || (enough_ >= 0 && result_.cost_bound > enough_);
+  }
   void raise(i64 bound) { result_.cost_bound = std::max(result_.cost_bound, bound); }
 
   choice::Cheapest cheapest(const choice::Multipliers &multipliers, const Rows<i64> &limit, bool with_doubts, i64 most,
@@ -149,7 +165,7 @@ class Choosing {
 
   // Learn the sets of a choice that fit into no stack; false where there are none.
   bool refute_stacks() {
-    if (!stacks_) return false;
+    if (!stacks_ || problem_.share_count > 0) return false;
     const i64 before = learnt_.size();
     for (i64 i = 0; i < count(); ++i) pool_[i] = home_[items_.knapsack.item[i]];
     stacks_->refute(pool_, end_, [this](i64 q, const i64 *members, i64 size, i64) {
@@ -171,7 +187,10 @@ class Choosing {
   }
 
   bool has_work() const { return result_.nodes <= kMostWork * std::min(options_.work, kMost / kMostWork); }
-  i64 most() const { return result_.cost < 0 ? items_.dearest : result_.cost - 1; }
+  i64 most() const {
+    const i64 most = result_.cost < 0 ? items_.dearest : result_.cost - 1;
+    return enough_ >= 0 ? std::min(most, enough_) : most;
+  }
 
   // Choose and pack by turns, until the least cost is reached and proved, or packing is open.
   void decompose(const choice::Multipliers &multipliers, i64 most_doubts) {
@@ -216,25 +235,60 @@ class Choosing {
            std::none_of(problem_.memories, problem_.memories + problem_.memory_count, has_base);
   }
 
+  // A choice that windows pack, and then the plan that they have.
+  struct Packing {
+    Array<i64> goal, home, pool, offset, random;
+
+    windows::WindowSearch run(i64 pack_nodes) const { return {goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}}; }
+  };
+
+  // The last choice, not packed yet. Nothing is to be read where the arena has failed.
+  Packing begin_packing(Arena &arena) const {
+    const auto column = [&] { return arena.array<i64>(count()); };
+    const Packing made{column(), column(), column(), column(), arena.array<i64>(1)};
+    if (arena.has_failed) return made;
+    made.random[0] = static_cast<i64>(options_.seed >> 2) | 1;
+    for (i64 i = 0; i < count(); ++i) made.home[i] = home_[items_.knapsack.item[i]], made.goal[i] = spaces_.price[made.home[i]][i];
+    return made;
+  }
+
+  // Plans near choices that are made and packed in little time.
+  void hurry() {
+    const choice::Multipliers multipliers = ascend(Rows<i64>{nullptr, 0, items_.knapsack.rows}, kFirstRounds);
+    const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
+    for (const i64 room : kFirstRooms) {
+      if (arena_.has_failed || is_over()) return;
+      leave_free(limit, room);
+      if (!cheapest(multipliers, limit, false, most(), kFirstEffort).is_found) continue;
+      Arena arena(allocator_);
+      const Packing packing = begin_packing(arena);
+      if (arena.has_failed) return;
+      packing.pool.fill(kAbsent);
+      const windows::WindowSearch run = packing.run(0);
+      windows::Search search(allocator_, arena, spaces_, run, stop_);
+      if (arena.has_failed || search.has_too_many()) return;
+      search.run();
+      take_placed(packing.pool, packing.offset);
+    }
+  }
+
   // A bound on the cost of all choices, and plans near a cheap one, of which the buffers of some windows are placed anew.
   void go_through(const choice::Multipliers &multipliers) {
     if (!cheapest(multipliers, items_.limit, false, most(), kWindowEffort).is_found) return;
     Arena arena(allocator_);
     const choice::NoGoods known = learnt_.list(arena, false);
     if (arena.has_failed) return;
-    const Array<i64> goal = arena.array<i64>(count()), home = arena.array<i64>(count()), pool = arena.array<i64>(count());
-    const Array<i64> offset = arena.array<i64>(count()), random = arena.array<i64>(1);
+    const Packing packing = begin_packing(arena);
     if (arena.has_failed) return;
-    random[0] = static_cast<i64>(options_.seed >> 2) | 1;
-    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces_.price[home[i]][i];
     for (const i64 pack_nodes : {i64{0}, windows::kNodesEach}) {
+      if (is_over()) return;
       Arena inner(allocator_);
-      pool.fill(kAbsent);
-      const windows::WindowSearch run{goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}};
+      packing.pool.fill(kAbsent);
+      const windows::WindowSearch run = packing.run(pack_nodes);
       windows::Search search(allocator_, inner, spaces_, run, stop_);
       if (inner.has_failed || search.has_too_many()) return;
       search.run();
-      take_placed(pool, offset);
+      take_placed(packing.pool, packing.offset);
       if (is_over()) return;
       if (pack_nodes == 0) {
         const i64 least =
@@ -243,9 +297,8 @@ class Choosing {
       }
       for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
         search.improve(search.work() + kWindowSlice * count());
-        take_placed(pool, offset);
+        take_placed(packing.pool, packing.offset);
       }
-      if (is_over()) return;
     }
   }
 
@@ -292,8 +345,8 @@ class Choosing {
     windows::Spaces made{};
     for (Rows<i64> *each : {&made.homes, &made.alignment, &made.lowest, &made.highest}) *each = arena.rows<i64>(p, n);
     for (Array<i64> *each : {&made.size, &made.together, &made.distance}) *each = arena.array<i64>(n);
-    made.price = knapsack.price, made.lifetime_buffer = knapsack.lifetime_buffer;
-    made.start = knapsack.start, made.end = knapsack.end;
+    made.price = knapsack.price, made.lifetime_buffer = items_.life_buffer;
+    made.start = items_.start, made.end = items_.end;
     made.conflict_first = arena.array<i64>(n + 2), made.conflict = arena.array<i64>(2 * links);
     made.capacity = arena.array<i64>(p), made.reserved_first = arena.array<i64>(p + 1);
     std::size_t ranges = 0;
@@ -397,7 +450,7 @@ class Choosing {
   memplan_status pack_one(i64 q) {
     Arena inner(allocator_);
     memplan_problem whole = problem_;
-    whole.memory_of = tried_.data;
+    whole.memory_of = tried_.data, whole.places = nullptr, whole.place_count = 0;
     const Memories split(inner, whole);
     const Array<i64> offset = inner.array<i64>(count());
     if (inner.has_failed) return arena_.has_failed = true, MEMPLAN_OUT_OF_MEMORY;
@@ -408,6 +461,7 @@ class Choosing {
     if (is_quick_ && result_.cost < 0) options.seconds = 0;
     if (options.seconds > 0) options.seconds = std::max(1e-9, stop_.left());
     const memplan_result made = memplan_plan(&own, &options, offset.data);
+    allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     result_.nodes += made.nodes, result_.orders += made.orders;
     if (made.status == MEMPLAN_OUT_OF_MEMORY) arena_.has_failed = true;
     const auto row_of = [&](std::size_t k) { return static_cast<i64>(split.rows()[split.first(q) + static_cast<i64>(k)]); };
@@ -438,6 +492,124 @@ class Choosing {
 
 };
 
+// Plans with pins, in the memories of the plan that there is, but for those that are pinned; or, looking far, in any.
+class PinnedChoice {
+ public:
+  PinnedChoice(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_home *homes, std::size_t home_count,
+               const memplan_options &options, const std::size_t *memory_of, i64 most)
+      : allocator_(allocator),
+        stop_(stop),
+        problem_(problem),
+        homes_(homes),
+        home_count_(home_count),
+        options_(options),
+        memory_of_(memory_of),
+        most_(most) {}
+
+  bool may_be_in(std::size_t buffer, std::size_t memory) const { return cost_of(buffer, memory) != kAbsent; }
+
+  i64 cost_of(std::size_t buffer, std::size_t memory) const {
+    if (home_count_ == 0) return 0;
+    const auto is_below = [](const memplan_home &home, const memplan_home &other) {
+      return home.buffer != other.buffer ? home.buffer < other.buffer : home.memory < other.memory;
+    };
+    const memplan_home *end = homes_ + home_count_, wanted{buffer, memory, 0};
+    const memplan_home *at = std::lower_bound(homes_, end, wanted, is_below);
+    return at != end && at->buffer == buffer && at->memory == memory ? at->cost : kAbsent;
+  }
+
+  Fits operator()(const Pins &pins, bool is_far, const Array<std::size_t> &memory, const Array<i64> &offset) {
+    for (i64 i = 0; i < memory.size; ++i) memory[i] = pins[i] != nullptr ? pins[i]->memory : memory_of_[i];
+    for (std::size_t row = 0; row < problem_.join_count; ++row) follow(pins, problem_.joins[row], memory);
+    i64 cost = 0;
+    for (i64 i = 0; i < memory.size && cost <= most_; ++i) {
+      const i64 more = cost_of(static_cast<std::size_t>(i), memory[i]);
+      cost = more == kAbsent ? kMost : cost + more;
+    }
+    for (std::size_t row = 0; row < problem_.join_count; ++row)
+      if (memory[static_cast<i64>(problem_.joins[row].upper)] != memory[static_cast<i64>(problem_.joins[row].lower)]) cost = kMost;
+    if (cost <= most_ && fit_memories(allocator_, stop_, problem_, options_, pins, memory, offset) == Fits::kYes) return Fits::kYes;
+    if (memory.size >= kLeastOfWindows && (!is_far || ++far_ > kMostFar)) return Fits::kUnknown;
+    return choose(pins, memory, offset);
+  }
+
+ private:
+  static constexpr i64 kMostFar = 2;  // choices of many buffers
+  Allocator &allocator_;
+  Stop &stop_;
+  const memplan_problem &problem_;
+  const memplan_home *homes_;
+  const std::size_t home_count_;
+  const memplan_options &options_;
+  const std::size_t *memory_of_;
+  const i64 most_;
+  i64 far_ = 0;
+
+  static void follow(const Pins &pins, const memplan_join &join, const Array<std::size_t> &memory) {
+    const i64 upper = static_cast<i64>(join.upper), lower = static_cast<i64>(join.lower);
+    if (pins[lower] != nullptr || pins[upper] == nullptr)
+      memory[upper] = memory[lower];
+    else
+      memory[lower] = memory[upper];
+  }
+
+  Fits choose(const Pins &pins, const Array<std::size_t> &memory, const Array<i64> &offset) {
+    Arena arena(allocator_);
+    const i64 p = static_cast<i64>(problem_.memory_count);
+    const Array<memplan_buffer> buffers = arena.uncleared<memplan_buffer>(pins.size);
+    const Array<memplan_home> homes = arena.uncleared<memplan_home>(home_count_ > 0 ? static_cast<i64>(home_count_) : pins.size * p);
+    if (arena.has_failed) return Fits::kUnknown;
+    i64 rows = 0;
+    const auto add = [&](std::size_t i, std::size_t q, i64 cost) {
+      const memplan_place *pin = pins[static_cast<i64>(i)];
+      if (pin == nullptr || pin->memory == q || problem_.buffers[i].size == 0) homes[rows++] = {i, q, cost};
+    };
+    for (std::size_t row = 0; row < home_count_; ++row) add(homes_[row].buffer, homes_[row].memory, homes_[row].cost);
+    for (i64 i = 0; i < pins.size; ++i) {
+      for (i64 q = 0; q < p && home_count_ == 0; ++q) add(static_cast<std::size_t>(i), static_cast<std::size_t>(q), 0);
+      buffers[i] = problem_.buffers[i];
+      if (pins[i] != nullptr && buffers[i].size > 0) buffers[i].pin = pins[i]->offset;
+    }
+    memplan_problem pinned = problem_;
+    pinned.buffers = buffers.data, pinned.places = nullptr, pinned.place_count = 0;
+    memplan_result made{};
+    made.status = MEMPLAN_OUT_OF_MEMORY, made.cost = -1;
+    Choosing(pinned, homes.data, static_cast<std::size_t>(rows), options_, made, allocator_, stop_, memory.data, offset.data, most_).run();
+    if (made.cost >= 0 && made.cost <= most_) return Fits::kYes;
+    return made.status == MEMPLAN_INFEASIBLE || made.cost_bound > most_ ? Fits::kNo : Fits::kUnknown;
+  }
+};
+
+// Choose without places, and then with as many as fit at a cost near that.
+void choose_and_keep(const memplan_problem &problem, const memplan_home *homes, std::size_t home_count, Asked &asked,
+                     std::size_t *memory_of, i64 *offsets) {
+  Stop stop(asked.options);
+  memplan_problem bare = problem;
+  bare.places = nullptr, bare.place_count = 0;
+  memplan_options half = asked.options;
+  half.seconds /= 2;
+  memplan_result &result = asked.result = memplan_choose(&bare, homes, home_count, &half, memory_of, offsets);
+  if (result.status > MEMPLAN_FEASIBLE) return;
+  Allocator allocator = asked.allocator();
+  {
+    Arena arena(allocator);
+    PinnedChoice fit(allocator, stop, problem, homes, home_count, asked.options, memory_of, raised_by(result.cost, asked.options.accept));
+    Keeping keeping(arena, problem, memory_of, offsets, fit, stop);
+    if (!arena.has_failed) keeping.run();
+    result.moved = keeping.moved, result.moved_bound = std::min(keeping.bound, keeping.moved), result.missed = keeping.missed;
+    result.cost = result.peak = 0;
+    for (i64 i = 0; i < static_cast<i64>(problem.count); ++i) result.cost += fit.cost_of(static_cast<std::size_t>(i), memory_of[i]);
+    for (std::size_t q = 0; q < problem.memory_count; ++q) {
+      i64 end = 0;
+      for (std::size_t i = 0; i < problem.count; ++i)
+        if (memory_of[i] == q && problem.buffers[i].size > 0) end = std::max(end, offsets[i] + problem.buffers[i].size);
+      result.peak += end;
+    }
+    if (result.cost > result.cost_bound) result.status = MEMPLAN_FEASIBLE;
+  }
+  result.memory = std::max(result.memory, allocator.most), result.ran_out |= allocator.has_refused;
+}
+
 }  // namespace
 }  // namespace memplan
 
@@ -450,9 +622,12 @@ extern "C" memplan_result memplan_choose(const memplan_problem *problem, const m
   if (is_beside) asked.refuse(MEMPLAN_CHOICE_BESIDE);
   if (asked.result.rule == MEMPLAN_FINE) asked.refuse(memplan::fault_of_choice(*problem, homes, home_count, asked.result.buffer));
   if (asked.result.rule != MEMPLAN_FINE) return asked.result;
+  if (problem->place_count > 0)
+    return memplan::choose_and_keep(*problem, homes, home_count, asked, memory_of, offsets), asked.result;
   memplan::Allocator allocator = asked.allocator();
   memplan::Stop stop(asked.options);
   memplan::Choosing(*problem, homes, home_count, asked.options, asked.result, allocator, stop, memory_of, offsets).run();
   asked.result.memory = allocator.most, asked.result.ran_out = allocator.has_refused;
+  if (asked.result.status <= MEMPLAN_FEASIBLE) asked.result.moved = 0, asked.result.least = asked.result.cost;
   return asked.result;
 }

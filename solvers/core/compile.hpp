@@ -28,7 +28,7 @@ class Compiler {
     OnePool made{};
     const i64 count = static_cast<i64>(problem_.count);
     for (i64 i = 0; i < count; ++i) made.n += problem_.buffers[i].size > 0;
-    made.has_joins = problem_.join_count + problem_.bank_count > 0;
+    made.has_joins = problem_.join_count + problem_.bank_count + problem_.share_count > 0;
     made.is_plain = is_plain();
     position_ = made.is_plain ? Array<i64>{nullptr, 0} : arena_.uncleared<i64>(count);
     for (Array<i64> *column : {&made.source, &made.size, &made.step, &made.residue, &made.lowest, &made.limit,
@@ -54,7 +54,7 @@ class Compiler {
 
   bool is_plain() const {
     if (problem_.only_pairs || problem_.pair_count + problem_.gap_count + problem_.join_count > 0) return false;
-    if (problem_.reserved_count + problem_.bank_count > 0 || problem_.base > 0) return false;
+    if (problem_.reserved_count + problem_.bank_count + problem_.share_count > 0 || problem_.base > 0) return false;
     return std::all_of(problem_.buffers, problem_.buffers + problem_.count, [](const memplan_buffer &buffer) {
       return buffer.pin == MEMPLAN_FREE && buffer.lowest == 0 && buffer.limit == 0 && buffer.no_cross == 0;
     });

@@ -35,6 +35,8 @@ inline bool is_within(const memplan_home *homes, std::size_t count, std::size_t 
   });
 }
 
+inline constexpr i64 kMostCost = i64{1} << 58;  // of homes, and of the weights of places
+
 class Door {
  public:
   // Where memories are to be chosen, that of each buffer is not read.
@@ -47,10 +49,12 @@ class Door {
     if ((p.buffers == nullptr && p.count > 0) || (p.pairs == nullptr && p.pair_count > 0) ||
         (p.gaps == nullptr && p.gap_count > 0) || (p.joins == nullptr && p.join_count > 0) ||
         (p.prices == nullptr && p.price_count > 0) || (p.banks == nullptr && p.bank_count > 0) ||
+        (p.shares == nullptr && p.share_count > 0) || (p.places == nullptr && p.place_count > 0) ||
         (p.memory_count > 0 && (p.memories == nullptr || (p.memory_of == nullptr && p.count > 0 && !is_choice_))))
       return MEMPLAN_NULL_POINTER;
     if (p.count > kMostBuffers || p.memory_count > kMostBuffers || p.pair_count > kMostRows ||
-        p.gap_count > kMostRows || p.join_count > kMostRows || p.price_count > kMostRows || p.bank_count > kMostRows)
+        p.gap_count > kMostRows || p.join_count > kMostRows || p.price_count > kMostRows || p.bank_count > kMostRows ||
+        p.share_count > kMostRows || p.place_count > kMostRows)
       return MEMPLAN_TOO_MANY;
     i64 highest = 0;
     if (const memplan_rule rule = fault_of_memories(at, highest); rule != MEMPLAN_FINE) return rule;
@@ -63,8 +67,9 @@ class Door {
       if (has_same_offset(p, i) && !is_like_first(p.same_offset[i], i)) return MEMPLAN_SAME_OFFSET_WRONG;
       highest = std::max({highest, p.buffers[i].pin, p.buffers[i].lowest});
     }
-    const memplan_rule rule = fault_of_rows(at);
-    if (rule != MEMPLAN_FINE) return rule;
+    if (const memplan_rule rule = fault_of_rows(at); rule != MEMPLAN_FINE) return rule;
+    if (const memplan_rule rule = fault_of_shares(at); rule != MEMPLAN_FINE) return rule;
+    if (const memplan_rule rule = fault_of_places(at); rule != MEMPLAN_FINE) return rule;
     at = MEMPLAN_NONE;
     for (std::size_t q = 0; q < std::max<std::size_t>(1, p.memory_count); ++q)
       if (!add(highest)) return MEMPLAN_TOO_LARGE;
@@ -170,11 +175,43 @@ class Door {
     return MEMPLAN_FINE;
   }
 
-  bool is_upper(std::size_t buffer) const {
+  memplan_rule fault_of_shares(std::size_t &at) const {
+    const memplan_problem &p = problem_;
+    for (at = 0; at < p.share_count; ++at) {
+      const memplan_pair &row = p.shares[at];
+      if (row.first >= p.count || row.second >= p.count || lowest_of(row.first) == lowest_of(row.second)) return MEMPLAN_SHARE_WRONG;
+    }
+    at = MEMPLAN_NONE;
+    return p.share_count > 0 && (p.price_count > 0 || p.same_offset != nullptr) ? MEMPLAN_SHARES_BESIDE : MEMPLAN_FINE;
+  }
+
+  memplan_rule fault_of_places(std::size_t &at) const {
+    const memplan_problem &p = problem_;
+    i64 sum = 0;
+    for (at = 0; at < p.place_count; ++at) {
+      const memplan_place &row = p.places[at];
+      const bool is_later = at == 0 || p.places[at - 1].buffer < row.buffer;
+      if (row.buffer >= p.count || row.memory >= std::max<std::size_t>(1, p.memory_count)) return MEMPLAN_PLACE_WRONG;
+      if (row.offset < 0 || row.weight < 0 || !is_later) return MEMPLAN_PLACE_WRONG;
+      if (row.weight > kMostCost - sum) return MEMPLAN_PLACES_TOO_LARGE;
+      sum += row.weight;
+    }
+    at = MEMPLAN_NONE;
+    return p.place_count > 0 && (p.price_count > 0 || p.same_offset != nullptr) ? MEMPLAN_PLACES_BESIDE : MEMPLAN_FINE;
+  }
+
+  const memplan_join *row_of(std::size_t upper) const {
     const memplan_join *end = problem_.joins + problem_.join_count;
     const auto below = [](const memplan_join &join, std::size_t other) { return join.upper < other; };
-    const memplan_join *row = std::lower_bound(problem_.joins, end, buffer, below);
-    return row != end && row->upper == buffer;
+    const memplan_join *row = std::lower_bound(problem_.joins, end, upper, below);
+    return row != end && row->upper == upper ? row : nullptr;
+  }
+  bool is_upper(std::size_t buffer) const { return row_of(buffer) != nullptr; }
+
+  // The lowest buffer of a group, or the buffer itself.
+  std::size_t lowest_of(std::size_t buffer) const {
+    const memplan_join *row = row_of(buffer);
+    return row == nullptr ? buffer : row->lower;
   }
 };
 
@@ -185,7 +222,6 @@ inline bool is_beside_choice(const memplan_problem &problem) {
 
 // The first rule that a problem breaks whose memories are to be chosen, or a home.
 inline memplan_rule fault_of_choice(const memplan_problem &problem, const memplan_home *homes, std::size_t count, std::size_t &at) {
-  constexpr i64 kMostCost = i64{1} << 58;
   if (is_beside_choice(problem)) return MEMPLAN_CHOICE_BESIDE;
   if (homes == nullptr && count > 0) return MEMPLAN_NULL_POINTER;
   if (const memplan_rule rule = Door(problem, true).fault(at); rule != MEMPLAN_FINE) return rule;

@@ -43,6 +43,7 @@ class Memories {
           [&](std::size_t row) { return memplan_pair{place(pairs[row].first), place(pairs[row].second)}; });
     };
     pairs_ = in_one(problem.pairs, problem.pair_count), banks_ = in_one(problem.banks, problem.bank_count);
+    shares_ = in_one(problem.shares, problem.share_count);
   }
 
   memplan_problem problem(i64 q) const {
@@ -52,6 +53,7 @@ class Memories {
     made.reserved = memory.reserved, made.reserved_count = memory.reserved_count, made.bank = memory.bank;
     made.buffers = buffers_.of(q, made.count);
     made.pairs = pairs_.of(q, made.pair_count);
+    made.shares = shares_.of(q, made.share_count);
     if (memory.bank > 0) made.banks = banks_.of(q, made.bank_count);
     made.gaps = gaps_.of(q, made.gap_count);
     made.joins = joins_.of(q, made.join_count);
@@ -80,7 +82,7 @@ class Memories {
   Sorted<memplan_buffer> buffers_;
   Sorted<memplan_gap> gaps_;
   Sorted<memplan_join> joins_;
-  Sorted<memplan_pair> pairs_, banks_;
+  Sorted<memplan_pair> pairs_, banks_, shares_;
 
   // Rows memory by memory, otherwise in their order, without rows of no memory.
   template <class Row, class MemoryOf, class Make>

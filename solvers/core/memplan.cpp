@@ -5,6 +5,7 @@
 #include "bodies.hpp"
 #include "bounds.hpp"
 #include "compile.hpp"
+#include "keep.hpp"
 #include "memories.hpp"
 #include "prices.hpp"
 #include "quick_orders.hpp"
@@ -39,8 +40,15 @@ struct Best {
 
 class Plan {
  public:
-  Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop)
-      : problem_(problem), options_(options), result_(result), allocator_(allocator), stop_(stop) {}
+  // With `only_fits`, the first plan within the capacity will do.
+  Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop,
+       bool only_fits = false)
+      : problem_(problem),
+        options_(options),
+        result_(result),
+        allocator_(allocator),
+        stop_(stop),
+        is_within_(only_fits || problem.price_count > 0) {}
 
   void run(i64 *offsets) {
     Arena arena(allocator_);
@@ -55,35 +63,39 @@ class Plan {
   Allocator &allocator_;
   Stop &stop_;
   Best best_;
+  const bool is_within_;  // whether any peak within the capacity will do
   bool is_open_ = false;  // whether the exact search need not heed the capacity
 
   void search(Arena &arena, i64 *offsets) {
     const OnePool instance = Compiler(arena, problem_).instance(stop_);
     if (arena.has_failed) return;
-    Bounds bounds(arena, instance);
+    std::optional<Shares> shares;
+    if (problem_.share_count > 0) shares.emplace(arena, problem_, instance);
+    if (arena.has_failed) return;
+    Bounds bounds(arena, instance, shares ? &*shares : nullptr);
     best_.offset = arena.array<i64>(instance.n);
     if (arena.has_failed) return;
     stop_();
     const LiveBound live = bounds.bound();
     best_.bound = live.end, best_.is_infeasible = !live.fits();
-    best_.goal = problem_.price_count > 0 ? ceiling_of(instance) : best_.bound;
-    if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
+    best_.goal = is_within_ ? ceiling_of(instance) : best_.bound;
+    if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance, shares ? &*shares : nullptr);
     if (best_.peak > instance.capacity) best_.peak = kMost;
     if (problem_.price_count > 0 && !best_.is_infeasible && options_.work > 0 && instance.n > 0)
       pay_less(instance, offsets);
     tell(instance, offsets);
   }
 
-  void find_plan(Arena &arena, const OnePool &instance) {
+  void find_plan(Arena &arena, const OnePool &instance, const Shares *shares) {
     std::optional<BodyPacker> packer;
     if (!instance.is_plain) {
-      packer.emplace(arena, instance, problem_);
+      packer.emplace(arena, instance, problem_, shares);
       if (arena.has_failed) return;
       best_.is_infeasible = !packer->can_fit(stop_) && !stop_.is_over();
       if (best_.is_infeasible || stop_.is_over() || arena.has_failed) return;
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
-    is_open_ = problem_.price_count == 0 && *std::max_element(instance.page.begin(), instance.page.end()) == 0;
+    is_open_ = !is_within_ && *std::max_element(instance.page.begin(), instance.page.end()) == 0;
     const i64 ceiling = is_open_ ? 0 : ceiling_of(instance);
     i64 borders = 0;
     for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
@@ -172,7 +184,7 @@ class Plan {
       const TurnOutcome outcome = searches[k].turn(work, pause, stop_);
       best_.has_failed = outcome == TurnOutcome::kFailed;
       best_.is_searched |= outcome == TurnOutcome::kRaised || outcome == TurnOutcome::kInfeasible;
-      if (problem_.price_count == 0) best_.bound = std::max(best_.bound, searches[k].bound);
+      if (!is_within_) best_.bound = std::max(best_.bound, searches[k].bound);
       best_.is_infeasible =
           (outcome == TurnOutcome::kInfeasible && parts[k].ceiling() < kLargest) || best_.bound > instance.capacity;
       is_going[k] = outcome == TurnOutcome::kPaused || outcome == TurnOutcome::kBetter || outcome == TurnOutcome::kRaised;
@@ -226,7 +238,7 @@ class Plan {
       for (i64 j = 0; j < i && --left > 0; ++j) {
         const bool is_apart = instance.pin[j] == kAbsent || instance.pin[j] >= instance.pin[i] + instance.size[i] ||
                               instance.pin[j] + instance.size[j] <= instance.pin[i];
-        if (is_apart || !instance.conflict(i, j)) continue;
+        if (is_apart || !instance.conflict(i, j) || (problem_.share_count > 0 && instance.pin[i] == instance.pin[j])) continue;
         result_.buffer = static_cast<std::size_t>(instance.source[j]);
         result_.other = static_cast<std::size_t>(instance.source[i]);
         return;
@@ -303,7 +315,102 @@ void plan_as_one(const memplan_problem &problem, const memplan_options &options,
   for (std::size_t i = 0; i < problem.count && result.status <= MEMPLAN_FEASIBLE; ++i) offsets[i] = offset[one.place(i)];
 }
 
+// Plans with pins, each buffer in its own memory.
+class PinnedPlan {
+ public:
+  PinnedPlan(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_options &options)
+      : allocator_(allocator), stop_(stop), problem_(problem), options_(options) {}
+
+  bool may_be_in(std::size_t buffer, std::size_t memory) const {
+    return problem_.memory_count == 0 || problem_.memory_of[buffer] == memory;
+  }
+  Fits operator()(const Pins &pins, bool, const Array<std::size_t> &memory, const Array<i64> &offset) const {
+    for (i64 i = 0; i < memory.size; ++i) memory[i] = problem_.memory_count > 0 ? problem_.memory_of[i] : 0;
+    return fit_memories(allocator_, stop_, problem_, options_, pins, memory, offset);
+  }
+
+ private:
+  Allocator &allocator_;
+  Stop &stop_;
+  const memplan_problem &problem_;
+  const memplan_options &options_;
+};
+
+// Plan without places, and then with as many as fit near that plan's ends.
+void plan_and_keep(const memplan_problem &problem, Asked &asked, i64 *offsets) {
+  Stop stop(asked.options);
+  memplan_problem bare = problem;
+  bare.places = nullptr, bare.place_count = 0;
+  memplan_options half = asked.options;
+  half.seconds /= 2;
+  memplan_result &result = asked.result = memplan_plan(&bare, &half, offsets);
+  if (result.status > MEMPLAN_FEASIBLE) return;
+  Allocator allocator = asked.allocator();
+  {
+    Arena arena(allocator);
+    const i64 n = static_cast<i64>(problem.count), p = static_cast<i64>(problem.memory_count);
+    const Array<memplan_memory> memories = arena.uncleared<memplan_memory>(p);
+    const Array<std::size_t> memory_of = arena.array<std::size_t>(n);
+    const Array<i64> ends = arena.array<i64>(p + 1);
+    if (arena.has_failed) return;
+    for (i64 i = 0; i < n; ++i) {
+      memory_of[i] = p > 0 ? problem.memory_of[i] : 0;
+      i64 &end = ends[static_cast<i64>(memory_of[i])];
+      if (problem.buffers[i].size > 0) end = std::max(end, offsets[i] + problem.buffers[i].size);
+    }
+    for (i64 q = 0; q < p; ++q)
+      memories[q] = problem.memories[q], memories[q].capacity = std::min(memories[q].capacity, raised_by(ends[q], asked.options.accept));
+    memplan_problem limited = problem;
+    limited.memories = memories.data, limited.capacity = std::min(problem.capacity, raised_by(ends[0], asked.options.accept));
+    PinnedPlan fit(allocator, stop, limited, asked.options);
+    Keeping keeping(arena, limited, memory_of.data, offsets, fit, stop);
+    if (!arena.has_failed) keeping.run();
+    result.least = result.peak, result.peak = 0;
+    result.moved = keeping.moved, result.moved_bound = std::min(keeping.bound, keeping.moved), result.missed = keeping.missed;
+    ends.fill(0);
+    for (i64 i = 0; i < n; ++i) {
+      i64 &end = ends[static_cast<i64>(memory_of[i])];
+      if (problem.buffers[i].size > 0) end = std::max(end, offsets[i] + problem.buffers[i].size);
+    }
+    for (const i64 end : ends) result.peak += end;
+    if (result.peak > result.bound) result.status = MEMPLAN_FEASIBLE;
+  }
+  result.memory = std::max(result.memory, allocator.most), result.ran_out |= allocator.has_refused;
+}
+
 }  // namespace
+
+Fits fit_memories(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_options &given, const Pins &pins,
+                  const Array<std::size_t> &memory_of, const Array<i64> &offset) {
+  constexpr i64 kMostNodes = 10'000;
+  Arena arena(allocator);
+  const Array<memplan_buffer> buffers = arena.uncleared<memplan_buffer>(pins.size);
+  const Array<i64> found = arena.uncleared<i64>(pins.size);
+  if (arena.has_failed) return Fits::kUnknown;
+  for (i64 i = 0; i < pins.size; ++i) {
+    buffers[i] = problem.buffers[i];
+    if (pins[i] != nullptr && buffers[i].size > 0) buffers[i].pin = pins[i]->offset;
+  }
+  memplan_options options = given;
+  options.work = std::min(options.work, kMostNodes);
+  memplan_problem whole = problem;
+  whole.buffers = buffers.data, whole.memory_of = memory_of.data, whole.places = nullptr, whole.place_count = 0;
+  Fits answer = Fits::kYes;
+  const auto plan = [&](const memplan_problem &own, i64 *to) {
+    memplan_result part{};
+    part.status = MEMPLAN_OUT_OF_MEMORY, part.buffer = part.other = MEMPLAN_NONE;
+    Plan(own, options, part, allocator, stop, true).run(to);
+    if (part.status > MEMPLAN_FEASIBLE) answer = part.status == MEMPLAN_INFEASIBLE ? Fits::kNo : Fits::kUnknown;
+  };
+  if (problem.memory_count == 0) return plan(whole, offset.data), answer;
+  const Memories split(arena, whole);
+  if (arena.has_failed) return Fits::kUnknown;
+  for (i64 q = 0; q < static_cast<i64>(problem.memory_count) && answer == Fits::kYes; ++q)
+    plan(split.problem(q), found.data + split.first(q));
+  for (i64 k = 0; k < found.size && answer == Fits::kYes; ++k) offset[static_cast<i64>(split.rows()[k])] = found[k];
+  return answer;
+}
+
 }  // namespace memplan
 
 extern "C" memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
@@ -311,6 +418,7 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   memplan::Asked asked(problem, options, offsets == nullptr && problem != nullptr && problem->count > 0);
   if (asked.result.rule == MEMPLAN_FINE && problem->price_count > 0) asked.refuse(memplan::fault_of_prices(*problem));
   if (asked.result.rule != MEMPLAN_FINE) return asked.result;
+  if (problem->place_count > 0) return memplan::plan_and_keep(*problem, asked, offsets), asked.result;
   memplan::Allocator allocator = asked.allocator();
   memplan::Stop stop(asked.options);
   if (problem->same_offset != nullptr)
@@ -320,6 +428,7 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   else
     memplan::plan_memories(*problem, asked.options, asked.result, allocator, stop, offsets);
   asked.result.memory = allocator.most, asked.result.ran_out = allocator.has_refused;
+  if (asked.result.status <= MEMPLAN_FEASIBLE) asked.result.moved = 0, asked.result.least = asked.result.peak;
   return asked.result;
 }
 

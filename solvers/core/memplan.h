@@ -104,6 +104,17 @@ typedef struct memplan_home {
   int64_t cost;
 } memplan_home;
 
+/* Where a buffer was in an older plan, or a hint. A plan keeps as many of these places as it can, by `weight`, which is
+ * what a buffer that lies elsewhere counts: 1 counts buffers, and the size counts bytes. A place of weight 0 is a hint,
+ * which is taken where no buffer leaves a place with a weight for it. Rows ascend by buffer. A buffer of size 0 counts as
+ * if it lay there. */
+typedef struct memplan_place {
+  size_t buffer;
+  size_t memory; /* 0 if no memories are listed */
+  int64_t offset;
+  int64_t weight;
+} memplan_place;
+
 typedef struct memplan_problem {
   const memplan_buffer *buffers;
   size_t count;
@@ -133,10 +144,18 @@ typedef struct memplan_problem {
   const memplan_pair *banks; /* two buffers that must not touch a common bank, whenever they are alive. Not with joins,
                                 prices or same_offset. Only orders are tried for such plans, and bounds ignore the rule */
   size_t bank_count;
+  const memplan_pair *shares; /* two buffers that may have one offset although both are alive, such as input and output of
+                                 an operation in place. `pairs` and `banks` keep them apart all the same. Not with prices
+                                 or same_offset, nor of one group of joins. Such plans are found by orders, and seldom
+                                 proved to be the best */
+  size_t share_count;
+  const memplan_place *places; /* see memplan_options.accept. Not with prices or same_offset */
+  size_t place_count;
 } memplan_problem;
 
 #define MEMPLAN_PROBLEM_INIT \
-  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0}
+  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0, \
+   NULL, 0, NULL, 0}
 
 typedef enum memplan_status {
   MEMPLAN_OPTIMAL,       /* offsets are written, and no plan has a lower peak, or a lower cost if there are prices */
@@ -174,7 +193,7 @@ typedef enum memplan_rule {
   MEMPLAN_PRICE_WRONG,        /* a buffer and itself, a buffer that does not exist, or a price below 0 */
   MEMPLAN_PRICES_TOO_LARGE,   /* they add up to 2^33 times their greatest common divisor, or more */
   MEMPLAN_PRICES_BESIDE,      /* with several memories, joins, no_cross or same_offset; memplan_check takes those */
-  MEMPLAN_OPTION_WRONG,       /* negative work; negative seconds or NaN; only one function of an allocator */
+  MEMPLAN_OPTION_WRONG,       /* negative work; negative seconds or accept, or NaN; one function of an allocator */
   MEMPLAN_OFFSET_NEGATIVE,    /* from here on, rules of memplan_check about offsets */
   MEMPLAN_MISALIGNED,
   MEMPLAN_OFF_PIN,
@@ -197,7 +216,12 @@ typedef enum memplan_rule {
   MEMPLAN_IN_ONE_BANK,        /* `buffer` and `other` touch a common bank (a rule of offsets) */
   MEMPLAN_HOME_WRONG,         /* a buffer or a memory that does not exist, a negative cost, or out of order */
   MEMPLAN_HOMES_TOO_LARGE,    /* the costs of homes add up to more than 2^58 */
-  MEMPLAN_CHOICE_BESIDE       /* a choice without memories, or with prices or same_offset */
+  MEMPLAN_CHOICE_BESIDE,      /* a choice without memories, or with prices or same_offset */
+  MEMPLAN_SHARE_WRONG,        /* a pair of shares of one buffer, of one that does not exist, or of one group of joins */
+  MEMPLAN_SHARES_BESIDE,      /* shares with prices or same_offset */
+  MEMPLAN_PLACE_WRONG,        /* a buffer or a memory that does not exist, an offset or a weight below 0, out of order */
+  MEMPLAN_PLACES_BESIDE,      /* places with prices or same_offset */
+  MEMPLAN_PLACES_TOO_LARGE    /* the weights of places add up to more than 2^58 */
 } memplan_rule;
 
 /* The proof of the bound. */
@@ -218,6 +242,9 @@ typedef struct memplan_options {
   void *(*allocate)(void *arena, size_t bytes); /* aligned like malloc; both NULL: malloc and free */
   void (*release)(void *arena, void *block, size_t bytes);
   void *arena;
+  double accept;                /* where `places` are given: the part, such as 0.02, by which the end of each memory, or the
+                                   cost of memplan_choose, may exceed that of the best plan without places, so that more
+                                   buffers stay. INFINITY: whatever fits. That plan has half of the seconds */
 } memplan_options;
 
 typedef struct memplan_result {
@@ -235,6 +262,10 @@ typedef struct memplan_result {
   int32_t orders;  /* the number of quick orders that were tried */
   int32_t order;   /* the quick order of the plan; -1 if the search found it or there is none */
   size_t memory;   /* the most bytes that were allocated at one time */
+  int64_t moved;   /* the weights of the buffers that are not at their `places`; -1 without a plan */
+  int64_t moved_bound; /* no plan within `accept` moves less */
+  int64_t missed;  /* the hints that are not met */
+  int64_t least;   /* the peak, or the cost of memplan_choose, of the best plan without places */
 } memplan_result;
 
 /* A time, and the bytes and the number of buffers that are alive then. */
@@ -250,12 +281,14 @@ MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const me
                                         int64_t *offsets);
 
 /* Check offsets from any source. Returns FEASIBLE with the peak, or INVALID with the first rule that the problem or the
- * offsets break. Allocates nothing, and shares no code with the search. Takes O(n^2 + rows). */
+ * offsets break. `moved` and `missed` are counted. Allocates nothing, and shares no code with the search. Takes O(n^2 +
+ * rows), and O(rows of shares) for each pair that shares an offset. */
 MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets);
 
 /* Find the first time at which most bytes are alive in a memory (`memory` is ignored if none are listed), and write the
  * first `room` of the buffers that are alive then to `buffers`. If these bytes exceed the capacity, nothing can fit; if
- * not, no single time is the reason. `bytes` is -1 if the problem breaks a rule, has no such memory or `only_pairs`.
+ * not, no single time is the reason. `bytes` is -1 if the problem breaks a rule, has no such memory or `only_pairs`. Of
+ * `shares`, both buffers count.
  * Allocates nothing. Takes O((n + gaps)^2). */
 MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_t memory, size_t *buffers, size_t room);
 
@@ -268,7 +301,8 @@ MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_
  * either that is larger than each free piece of its memories, or `bound` bytes are alive at one time of buffers which may
  * be only in these memories, and they hold less; or `other` is joined with it, and no memory with room for them may have
  * all that are joined. Joined buffers go into one memory at the sum of their costs. If a home breaks a rule, `buffer` is
- * its row. Where each buffer may be in a memory that is MEMPLAN_UNLIMITED, there is a plan however short the time is. */
+ * its row. Where each buffer may be in a memory that is MEMPLAN_UNLIMITED, there is a plan however short the time is.
+ * `bound` counts the bytes that `shares` let two buffers share once; memplan_crowded counts those of both. */
 MEMPLAN_API memplan_result memplan_choose(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
                                           const memplan_options *options, size_t *memory_of, int64_t *offsets);
 
@@ -281,7 +315,7 @@ MEMPLAN_API memplan_moment memplan_crowded(const memplan_problem *problem, const
  * `memplan-lemmas/1`, which programs without memplan check against the problem. The status is OPTIMAL or INFEASIBLE
  * with a certificate of `length` characters, of which at most `room` - 1 and a '\0' are written. It is UNKNOWN if a
  * search of `work` nodes finds no proof, or if the proof would need `lowest` or `limit`, several memories (certify each
- * by itself) or `same_offset`. `banks` are ignored. Joined buffers count as if they could overlap, unless `pairs` forbid
+ * by itself), `same_offset` or `shares`. `banks` are ignored. Joined buffers count as if they could overlap, unless `pairs` forbid
  * it. */
 MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
                                            char *text, size_t room, size_t *length);

@@ -29,6 +29,8 @@ struct Problem {
   std::span<const std::size_t> same_offset = {};  // as many as buffers, where memories are of equal use
   std::int64_t bank = 0;
   std::span<const memplan_pair> banks = {};
+  std::span<const memplan_pair> shares = {};
+  std::span<const memplan_place> places = {};
 
   memplan_problem in_c() const {
     return {buffers.data(),  buffers.size(),  capacity,     base,         only_pairs,
@@ -37,7 +39,7 @@ struct Problem {
             memory_of.size() < buffers.size() ? nullptr : memory_of.data(),
             prices.data(),   prices.size(),
             same_offset.size() < buffers.size() ? nullptr : same_offset.data(),
-            bank, banks.data(), banks.size()};
+            bank, banks.data(), banks.size(), shares.data(), shares.size(), places.data(), places.size()};
   }
 };
 
@@ -56,11 +58,25 @@ struct Plan {
   std::string_view rule() const { return memplan_rule_text(result.rule); }
 };
 
+// A plan with the memory of each buffer.
+struct Choice : Plan {
+  std::vector<std::size_t> memory_of;  // empty where there is no plan
+};
+
 inline Plan plan(const Problem &problem, const memplan_options *options = nullptr) {
   const memplan_problem asked = problem.in_c();
   Plan made{{}, std::vector<std::int64_t>(problem.buffers.size())};
   made.result = memplan_plan(&asked, options, made.offsets.data());
   if (!made.has_offsets()) made.offsets.clear();
+  return made;
+}
+
+// Chooses the memory of each buffer among its homes, and plans it.
+inline Choice choose(const Problem &problem, std::span<const memplan_home> homes, const memplan_options *options = nullptr) {
+  const memplan_problem asked = problem.in_c();
+  Choice made{{{}, std::vector<std::int64_t>(problem.buffers.size())}, std::vector<std::size_t>(problem.buffers.size())};
+  made.result = memplan_choose(&asked, homes.data(), homes.size(), options, made.memory_of.data(), made.offsets.data());
+  if (!made.has_offsets()) made.offsets.clear(), made.memory_of.clear();
   return made;
 }
 
@@ -85,6 +101,15 @@ inline Fullest fullest(const Problem &problem, std::size_t memory = 0) {
   Fullest made{memplan_fullest(&asked, memory, nullptr, 0), {}};
   made.buffers.resize(made.moment.count);
   memplan_fullest(&asked, memory, made.buffers.data(), made.buffers.size());
+  return made;
+}
+
+// Like fullest, of the buffers that may be only in memories in which `buffer` may be.
+inline Fullest crowded(const Problem &problem, std::span<const memplan_home> homes, std::size_t buffer) {
+  const memplan_problem asked = problem.in_c();
+  Fullest made{memplan_crowded(&asked, homes.data(), homes.size(), buffer, nullptr, 0), {}};
+  made.buffers.resize(made.moment.count);
+  memplan_crowded(&asked, homes.data(), homes.size(), buffer, made.buffers.data(), made.buffers.size());
   return made;
 }
 

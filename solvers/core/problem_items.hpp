@@ -2,6 +2,7 @@
 #pragma once
 #include "compile.hpp"
 #include "measures.hpp"
+#include "shares.hpp"
 
 namespace memplan::choice {
 
@@ -20,6 +21,7 @@ class ProblemItems {
   ChoiceItems knapsack{};
   Rows<i64> limit{nullptr, 0, 0};
   Array<i64> bytes{nullptr, 0};  // of each item
+  Array<i64> life_buffer{nullptr, 0}, start{nullptr, 0}, end{nullptr, 0};  // as the problem has them
   i64 unit = 1, all = 0;         // of bytes; of all buffers, in units
   i64 dearest = 0;               // what the items cost where each costs most
 
@@ -27,15 +29,18 @@ class ProblemItems {
       : arena_(arena), problem_(problem), homes_(homes), home_count_(home_count) {
     const i64 n = count(), p = static_cast<i64>(problem.memory_count), joined = static_cast<i64>(problem.join_count);
     memplan_problem alone = problem;  // with nothing but sizes and lifetimes
-    alone.memory_count = alone.reserved_count = alone.pair_count = alone.bank_count = alone.join_count = 0;
+    alone.memory_count = alone.reserved_count = alone.bank_count = alone.join_count = 0;
+    if (problem.share_count == 0) alone.pair_count = 0;
     alone.capacity = MEMPLAN_UNLIMITED, alone.base = alone.bank = 0;
     const OnePool instance = Compiler(arena, alone).instance([] { return false; });
     const i64 lives = problem.only_pairs ? n : instance.start.size, rows = problem.only_pairs ? n : instance.n_sets;
     knapsack.rows = rows;
-    knapsack.item = arena.array<i64>(n), bytes = arena.array<i64>(n - joined);
-    for (Array<i64> *column : {&knapsack.lifetime_buffer, &knapsack.start, &knapsack.end}) *column = arena.array<i64>(lives);
+    columns_ = problem.share_count > 0 ? 2 * n : n;
+    knapsack.item = arena.array<i64>(columns_), bytes = arena.array<i64>(n - joined);
+    for (Array<i64> *column : {&life_buffer, &start, &end}) *column = arena.array<i64>(lives);
+    knapsack.lifetime_buffer = life_buffer, knapsack.start = start, knapsack.end = end;
     for (Rows<i64> *each : {&knapsack.homes, &knapsack.price}) *each = arena.rows<i64>(p, n - joined);
-    knapsack.size = arena.rows<i64>(p, n);
+    knapsack.size = arena.rows<i64>(p, columns_);
     limit = arena.rows<i64>(p, rows);
     if (arena.has_failed) return;
     unit = instance.unit;
@@ -44,7 +49,8 @@ class ProblemItems {
     // Without lifetimes, each buffer has a live set of its own.
     for (i64 i = 0; i < n && problem.only_pairs; ++i) set_life(i, i, i, i + 1);
     number_items();
-    list_homes();
+    if (problem.share_count > 0 && !problem.only_pairs) share(Shares(arena, problem, instance), instance);
+    if (!arena.has_failed) list_homes();
   }
 
   i64 count() const { return static_cast<i64>(problem_.count); }
@@ -69,7 +75,7 @@ class ProblemItems {
       load.fill(0);
       for (i64 m = 0; m < knapsack.start.size; ++m) {
         const i64 i = knapsack.lifetime_buffer[m];
-        if (!is_within(homes_, home_count_, static_cast<std::size_t>(i), other)) continue;
+        if (i >= count() || !is_within(homes_, home_count_, static_cast<std::size_t>(i), other)) continue;
         load[knapsack.start[m]] += problem_.buffers[i].size, load[knapsack.end[m]] -= problem_.buffers[i].size;
       }
       std::partial_sum(load.begin(), load.end(), load.begin());
@@ -84,9 +90,24 @@ class ProblemItems {
   const memplan_problem &problem_;
   const memplan_home *homes_;
   const std::size_t home_count_;
+  i64 columns_ = 0;  // buffers, and where some may share bytes, each once more, without bytes
 
   void set_life(i64 m, i64 i, i64 start, i64 end) const {
-    knapsack.lifetime_buffer[m] = i, knapsack.start[m] = start, knapsack.end[m] = end;
+    life_buffer[m] = i, this->start[m] = start, this->end[m] = end;
+  }
+
+  // A buffer counts where its bytes are its own; for the rest of its lives, one without bytes stands for it.
+  void share(const Shares &shares, const OnePool &instance) {
+    i64 lives = 0;
+    for (i64 i = 0; i < instance.n && !arena_.has_failed; ++i) lives += shares.own_end[i] - shares.own_first[i];
+    for (Array<i64> *column : {&knapsack.lifetime_buffer, &knapsack.start, &knapsack.end}) *column = arena_.array<i64>(lives + start.size);
+    if (arena_.has_failed) return;
+    i64 m = 0;
+    const auto add = [&](i64 i, i64 low, i64 high) { knapsack.lifetime_buffer[m] = i, knapsack.start[m] = low, knapsack.end[m++] = high; };
+    for (i64 i = 0; i < instance.n; ++i)
+      for (i64 x = shares.own_first[i]; x < shares.own_end[i]; ++x) add(instance.source[i], shares.own.begin()[x].low, shares.own.begin()[x].high);
+    for (i64 r = 0; r < start.size; ++r) add(count() + life_buffer[r], start[r], end[r]);
+    for (i64 i = 0; i < count(); ++i) knapsack.item[count() + i] = knapsack.item[i];
   }
 
   void number_items() {

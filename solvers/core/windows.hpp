@@ -87,7 +87,8 @@ class Search {
         children_(arena.array<Child>(width_ * p() * 2 * kGaps)),
         loose_walls_(arena.rows<Range>(p(), largest_)),
         loose_count_(arena.array<i64>(p())),
-        wall_first_(arena.array<i64>(p() + 1)) {
+        wall_first_(arena.array<i64>(p() + 1)),
+        price_sum_(arena.array<double>(p())) {
     for (Array<Place> *each : {&places_, &next_places_}) *each = arena.array<Place>(width_ * largest_);
     if (arena.has_failed) return;
     order(arena);
@@ -121,8 +122,7 @@ class Search {
   // for a byte in a unit of time. Members of groups, and what fits nowhere, are left.
   void fill() {
     const Array<i64> &memory = wall_first_, &order = place_;  // both are written anew before they are read
-    for (i64 q = 0; q < p(); ++q) memory[q] = q;
-    std::sort(memory.data, memory.data + p(), [this](i64 a, i64 b) { return sum_of_prices(a) < sum_of_prices(b); });
+    sort_memories(memory);
     for (i64 rank = 0; rank < p(); ++rank) {
       const i64 q = memory[rank];
       i64 count = 0;
@@ -180,6 +180,7 @@ class Search {
   Array<Range> gaps_{nullptr, 0}, walls_{nullptr, 0};
   Rows<Range> loose_walls_;
   Array<i64> loose_count_, wall_first_;
+  Array<double> price_sum_;
   i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, most_near_ = 0;
   bool has_too_many_ = false, is_backwards_ = false;
 
@@ -191,10 +192,15 @@ class Search {
 
   bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
 
-  double sum_of_prices(i64 q) const {
-    double sum = is_free(q) ? 1e300 : 0;
-    for (i64 i = 0; i < n(); ++i) sum += spaces_.homes[q][i] ? static_cast<double>(spaces_.price[q][i]) : 0;
-    return sum;
+  // The memories, the cheapest first by what all buffers cost there; those without a limit come last.
+  void sort_memories(const Array<i64> &memory) const {
+    for (i64 q = 0; q < p(); ++q) {
+      memory[q] = q, price_sum_[q] = is_free(q) ? 1e300 : 0;
+      for (i64 i = 0; i < n(); ++i) price_sum_[q] += spaces_.homes[q][i] ? static_cast<double>(spaces_.price[q][i]) : 0;
+    }
+    std::sort(memory.data, memory.data + p(), [this](i64 a, i64 b) {
+      return price_sum_[a] != price_sum_[b] ? price_sum_[a] < price_sum_[b] : a < b;
+    });
   }
 
   double bytes_in_time(i64 i) const {
@@ -343,17 +349,9 @@ class Search {
   void pack_goal() {
     Arena arena(allocator_);
     const Array<i64> home = arena.array<i64>(n()), memories = arena.array<i64>(p()), offset = arena.array<i64>(n());
-    const Array<double> prices = arena.array<double>(p());
     if (arena.has_failed) return;
-    for (i64 q = 0; q < p(); ++q) memories[q] = q;
-    for (i64 i = 0; i < n(); ++i) {
-      home[i] = kAbsent;
-      for (i64 q = 0; q < p(); ++q) {
-        prices[q] += static_cast<double>(spaces_.price[q][i]);
-        if (run_.home[i] == q) home[i] = q;
-      }
-    }
-    std::sort(memories.begin(), memories.end(), [&](i64 a, i64 b) { return prices[a] != prices[b] ? prices[a] < prices[b] : a < b; });
+    std::copy(run_.home.begin(), run_.home.end(), home.data);
+    sort_memories(memories);
     for (const i64 q : memories) {
       if (!is_free(q))
         pack_memory(q, home, offset);
@@ -483,7 +481,9 @@ class Search {
     options.work = std::clamp<i64>(run_.pack_nodes * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
+    options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
     const memplan_result made = memplan_plan(&problem, &options, found.data);
+    allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     nodes_ += made.nodes, work_ += kPackCost + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];

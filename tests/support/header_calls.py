@@ -33,11 +33,11 @@ _MEMORY = _struct("capacity:i base:i reserved:p reserved_count:n bank:i")
 _PROBLEM = _struct(
     "buffers:p count:n capacity:i base:i only_pairs:c pairs:p pair_count:n gaps:p gap_count:n joins:p join_count:n"
     " reserved:p reserved_count:n memories:p memory_count:n memory_of:p prices:p price_count:n same_offset:p"
-    " bank:i banks:p bank_count:n"
+    " bank:i banks:p bank_count:n shares:p share_count:n places:p place_count:n"
 )
 _RESULT = _struct(
     "status:c rule:c proof:c ran_out:c buffer:n other:n peak:i bound:i cost:i cost_bound:i nodes:i orders:c order:c"
-    " memory:n"
+    " memory:n moved:i moved_bound:i missed:i least:i"
 )
 _LATER = 10**6
 """The time from which buffers without a lifetime live, each alone, so that they conflict only by name."""
@@ -74,7 +74,8 @@ def can_state(problem: Problem) -> bool:
     mixed |= any(len({(row.alignment, row.offset, row.no_cross) for row in names}) > 1 for names in ties)
     beside = any(use.weight for use in problem.bank) or problem.equal_use or problem.reuse
     banked = bool(problem.bank) and bool(beside)
-    others = banked or problem.may_share or problem.together
+    shared = bool(problem.may_share) and bool(problem.equal_use or problem.reuse)
+    others = banked or shared or problem.together
     return plain and goal and homes and not (priced or mixed or others)
 
 
@@ -111,9 +112,16 @@ def plan(problem: Problem) -> Answer | None:
     given.bank = problem.pools[0].bank_size or 0
     given.buffers = _address(kept := _array(_BUFFER, buffers))
     banks = [(position[a], position[b]) for use in problem.bank for a, b in combinations(dict.fromkeys(use.buffers), 2)]
-    tables = [_array(_PAIR, pairs), _array(_GAP, gaps), _array(_PRICE, prices), _array(_PAIR, banks)]
-    given.pairs, given.gaps, given.prices, given.banks = map(_address, tables)
-    given.bank_count = len(banks)
+    shares = [(position[a], position[b]) for a, b in problem.may_share]
+    tables = [
+        _array(_PAIR, pairs),
+        _array(_GAP, gaps),
+        _array(_PRICE, prices),
+        _array(_PAIR, banks),
+        _array(_PAIR, shares),
+    ]
+    given.pairs, given.gaps, given.prices, given.banks, given.shares = map(_address, tables)
+    given.bank_count, given.share_count = len(banks), len(shares)
     given.pair_count, given.gap_count, given.price_count = len(pairs), len(gaps), len(prices)
     given.reserved, given.reserved_count = _address(ranges[0]), counts[0]
     memories = [

@@ -15,6 +15,7 @@ from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan,
 from memplan.extensions.objects import heaps
 from memplan.extensions.objects.heaps import plan_in_heaps
 from memplan.planner.errors import TimeOverError
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.plan.answers import plan_lines, problem_in_heaps
 from memplan.questions.question import Control
@@ -128,6 +129,7 @@ def test_repeated_runs_with_counted_work_give_the_same_heaps() -> None:
 
 def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
+    monkeypatch.setattr(heaps, "_MOST_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
@@ -149,3 +151,37 @@ def test_heaps_of_few_buffers_have_the_fewest_bytes_by_brute_force(seed: int) ->
         used = [min_peak(part, pairs) for part in parts]
         best = min(best, sum(used)) if max(used) <= size else best
     assert (found.status, found.peak, found.lower_bound) == ("optimal", best, best)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_on_heaps_is_that_of_each_smallest_size_that_counts(seed: int) -> None:
+    chance = random.Random(seed)
+    limit = chance.randint(9, 40)
+    sizes = [1, *(chance.randint(1, limit) for _ in range(chance.randint(1, 30)))]
+    problem = Problem(buffers=[{"id": k, "size": size, "start": 0, "end": 1} for k, size in enumerate(sizes)])
+    least = 0
+    for k in {0, *(size for size in sizes if 2 * size <= limit)}:
+        large = [size for size in sizes if 2 * size > limit]
+        left = sum(limit - size for size in large if size <= limit - k)
+        small = sum(size for size in sizes if k <= size and 2 * size <= limit)
+        least = max(least, len(large) + max(0, -(-(small - left) // limit)))
+    found = heap_plan(problem, limit, 5)
+    assert found.heaps is not None
+    assert least <= found.heaps.least <= len(found.pools)
+    assert max(heaps._bin_bounds(compile_problem(problem), limit)) == least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit_s", [0.05, 5])
+def test_thousands_of_buffers_get_two_or_three_heaps_in_time(limit_s: float) -> None:
+    chance = random.Random(1)
+    starts = [chance.randrange(2_000) for _ in range(2_000)]
+    rows = [
+        {"id": k, "size": chance.randint(1, 16_384), "start": at, "end": at + chance.randint(1, 666), "alignment": 64}
+        for k, at in enumerate(starts)
+    ]
+    most = max(sum(row["size"] for row in rows if row["start"] <= at < row["end"]) for at in starts)
+    problem = Problem(buffers=rows)
+    found = heap_plan(problem, (most + 1) // 2, limit_s)
+    assert len(found.pools) in (2, 3)
+    assert not verify(problem_in_heaps(problem, found), found)

@@ -13,6 +13,7 @@ static memplan_options options;
 static size_t home_count, memory_of[2];
 static int64_t offsets[2];
 static int faults;
+static memplan_place places[2];
 
 static void set_up(void) {
   const memplan_problem none = MEMPLAN_PROBLEM_INIT;
@@ -62,6 +63,7 @@ int main(void) {
   REFUSED(homes[1].cost = -1, MEMPLAN_HOME_WRONG, 1)
   REFUSED(homes[2].memory = 0, MEMPLAN_HOME_WRONG, 2)
   REFUSED(homes[0].cost = homes[1].cost = (int64_t)1 << 58, MEMPLAN_HOMES_TOO_LARGE, 1)
+  REFUSED(places[0].buffer = 2; problem.places = places; problem.place_count = 1, MEMPLAN_PLACE_WRONG, 0)
   REFUSED(problem.memory_count = 0, MEMPLAN_CHOICE_BESIDE, MEMPLAN_NONE)
   REFUSED(problem.price_count = 1, MEMPLAN_CHOICE_BESIDE, MEMPLAN_NONE)
   REFUSED(problem.memories = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
@@ -94,6 +96,21 @@ int main(void) {
   problem.banks = &pair, problem.bank_count = 1;
   found = choose();
   faults |= found.cost != 12 || memplan_status_text(found.status) == NULL || memory_of[1] != 1;
+  set_up();
+  problem.shares = &pair, problem.share_count = 1; /* both in the small one, in place */
+  found = choose();
+  expect(found, MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= found.cost != 6 || memory_of[1] != 0 || offsets[0] != offsets[1];
+  set_up();
+  homes[2].cost = 2, buffers[1].begin = 4, buffers[1].end = 5; /* one after the other, and the second one was in the large one */
+  places[0].buffer = 1, places[0].memory = 1, places[0].offset = 64, places[0].weight = 12;
+  problem.places = places, problem.place_count = 1;
+  found = choose();
+  faults |= found.cost != 6 || found.moved != 12 || found.moved_bound != 12 || found.least != 6;
+  options.accept = 0.2;
+  found = choose();
+  expect(found, MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= found.cost != 7 || found.moved != 0 || found.least != 6 || memory_of[1] != 1 || offsets[1] != 64;
   set_up();
   buffers[0].pin = buffers[1].pin = 8; /* neither ends within the small memory, and one may be nowhere else */
   expect(choose(), MEMPLAN_INFEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);

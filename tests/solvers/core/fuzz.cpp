@@ -35,6 +35,7 @@ bool is_sound(const memplan_problem &problem) {
   if (options.work > 100'000) options.work = -1;
   options.seconds = one_in(20) ? std::numeric_limits<double>::quiet_NaN() : one_in(20) ? -1.0 : one_in(9) ? 1e-4 : 0.0;
   options.seed = next();
+  options.accept = one_in(3) ? 0.5 : one_in(9) ? std::numeric_limits<double>::infinity() : one_in(20) ? -1.0 : 0.0;
   options.cancel = one_in(3) ? is_cancelled : nullptr;
   if (one_in(50)) options.allocate = [](void *, std::size_t) -> void * { return nullptr; };
   if (options.allocate && !one_in(3)) options.release = [](void *, void *, std::size_t) {};
@@ -78,6 +79,7 @@ int main(int count, char **words) {
     static std::size_t memory_of[16];
     static memplan_price prices[8];
     static std::size_t same_offset[16];
+    static memplan_place places[4];
     problem.count = next() % 12;
     const bool is_mild = !one_in(4);
     for (std::size_t i = 0; i < problem.count && is_mild; ++i) {
@@ -119,6 +121,11 @@ int main(int count, char **words) {
     problem.same_offset = one_in(3) ? same_offset : nullptr;
     problem.bank = one_in(3) ? number() : 0;
     problem.banks = one_in(30) ? nullptr : pairs + 4, problem.bank_count = one_in(3) ? next() % 4 : 0;
+    problem.shares = one_in(30) ? nullptr : pairs + 2, problem.share_count = one_in(4) ? next() % 5 : 0;
+    for (memplan_place &place : places) place = {row(11), one_in(9) ? row(4) : 0, number(), number()};
+    if (is_mild)
+      for (std::size_t k = 0; k < 4; ++k) places[k].buffer = 2 * k + next() % 2;
+    problem.places = one_in(30) ? nullptr : places, problem.place_count = one_in(3) ? next() % 5 : 0;
     if (!is_sound(problem)) return std::printf("seed %" PRIu64 "\n", first + k), 1;
   }
   return 0;

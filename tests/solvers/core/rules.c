@@ -10,6 +10,7 @@ static memplan_gap gaps[1];
 static memplan_join joins[1];
 static memplan_range ranges[1];
 static memplan_price prices[1];
+static memplan_place places[1];
 static memplan_memory memories[2];
 static size_t memory_of[3];
 static memplan_problem problem;
@@ -22,7 +23,7 @@ static void set_up(void) {
     rows[k] = row;
     offsets[k] = 8 * (k % 2);
   }
-  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0};
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
   problem = whole;
 }
 
@@ -191,6 +192,57 @@ int main(void) {
   REFUSED(BANKS(1, 1), MEMPLAN_BANK_WRONG, 0)
   REFUSED(BANKS(1, 3), MEMPLAN_BANK_WRONG, 0)
   REFUSED(BANKS(0, 1); ROWS(join, join, 1, 0, 0) problem.joins = joins; problem.join_count = 1, MEMPLAN_BANKS_BESIDE, MEMPLAN_NONE)
+
+#define SHARES(first, second) ROWS(pair, pair, first, second) problem.shares = pairs; problem.share_count = 1
+  set_up(); /* input and output in place */
+  SHARES(0, 1);
+  rows[2].begin = 25;
+  memplan_result shared = memplan_plan(&problem, NULL, offsets);
+  faults |= shared.status != MEMPLAN_OPTIMAL || shared.peak != 8 || shared.bound != 8 || shared.moved != 0 || shared.least != 8;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= memplan_certify(&problem, NULL, 8, NULL, 0, NULL).status != MEMPLAN_UNKNOWN;
+  offsets[1] = 4; /* at one offset, and no other */
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_OVERLAP, 0, __LINE__);
+  rows[2].begin = 20, offsets[1] = offsets[2] = 0; /* the second and the third one are no pair */
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_OVERLAP, 1, __LINE__);
+  offsets[2] = 8, problem.pairs = pairs, problem.pair_count = 1; /* kept apart all the same */
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_OVERLAP, 0, __LINE__);
+  faults |= memplan_plan(&problem, NULL, offsets).peak != 16;
+  REFUSED(problem.share_count = 1, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  REFUSED(SHARES(1, 1), MEMPLAN_SHARE_WRONG, 0)
+  REFUSED(SHARES(1, 3), MEMPLAN_SHARE_WRONG, 0)
+  REFUSED(SHARES(1, 0); ROWS(join, join, 1, 0, 8) problem.joins = joins; problem.join_count = 1, MEMPLAN_SHARE_WRONG, 0)
+  REFUSED(SHARES(1, 0); ROWS(price, price, 1, 2, 1) problem.prices = prices; problem.price_count = 1, MEMPLAN_SHARES_BESIDE, MEMPLAN_NONE)
+
+#define PLACES(...) ROWS(place, place, __VA_ARGS__) problem.places = places; problem.place_count = 1
+  set_up(); /* where the second one was */
+  PLACES(1, 0, 0, 5);
+  memplan_result kept = memplan_plan(&problem, NULL, offsets);
+  faults |= kept.status != MEMPLAN_OPTIMAL || kept.moved != 0 || kept.least != 16 || offsets[1] != 0 || offsets[0] != 8;
+  offsets[1] = 16, offsets[0] = 0, offsets[2] = 0;
+  kept = memplan_check(&problem, offsets);
+  faults |= kept.moved != 5 || kept.missed != 0;
+  places[0].offset = 16; /* above the least peak, which no plan may exceed but by `accept` */
+  kept = memplan_plan(&problem, NULL, offsets);
+  faults |= kept.peak != 16 || kept.moved != 5 || kept.moved_bound != 5;
+  memplan_options near = {0};
+  near.accept = 0.5, near.work = 1000;
+  kept = memplan_plan(&problem, &near, offsets);
+  faults |= kept.status != MEMPLAN_FEASIBLE || kept.peak != 24 || kept.moved != 0 || kept.least != 16 || offsets[1] != 16;
+  near.accept = NAN;
+  expect(memplan_plan(&problem, &near, offsets), MEMPLAN_INVALID, MEMPLAN_OPTION_WRONG, MEMPLAN_NONE, __LINE__);
+  places[0].weight = 0, places[0].offset = 0; /* a hint */
+  kept = memplan_plan(&problem, NULL, offsets);
+  faults |= kept.missed != 0 || offsets[1] != 0;
+  offsets[1] = 8, offsets[0] = offsets[2] = 0;
+  faults |= memplan_check(&problem, offsets).missed != 1;
+  REFUSED(problem.place_count = 1, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  REFUSED(PLACES(3, 0, 0, 1), MEMPLAN_PLACE_WRONG, 0)
+  REFUSED(PLACES(1, 1, 0, 1), MEMPLAN_PLACE_WRONG, 0)
+  REFUSED(PLACES(1, 0, -1, 1), MEMPLAN_PLACE_WRONG, 0)
+  REFUSED(PLACES(1, 0, 0, -1), MEMPLAN_PLACE_WRONG, 0)
+  REFUSED(PLACES(1, 0, 0, INT64_MAX), MEMPLAN_PLACES_TOO_LARGE, 0)
+  REFUSED(PLACES(1, 0, 0, 1); ROWS(price, price, 1, 2, 1) problem.prices = prices; problem.price_count = 1, MEMPLAN_PLACES_BESIDE, MEMPLAN_NONE)
 
   REFUSED(problem.buffers = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
   REFUSED(problem.count = SIZE_MAX, MEMPLAN_TOO_MANY, MEMPLAN_NONE)

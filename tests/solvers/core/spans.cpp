@@ -17,6 +17,15 @@ int main() {
   const memplan::Problem two{.buffers = rows, .memories = memories, .memory_of = memory_of};
   const memplan::Plan both = memplan::plan(two);
   if (!both.is_optimal() || both.result.peak != 16 || both.offsets[0] + both.offsets[1] + both.offsets[2] != 0) return 1;
+  const memplan_home homes[] = {{0, 0, 3}, {0, 1, 0}, {1, 0, 3}, {1, 1, 0}, {2, 0, 3}, {2, 1, 1}};
+  const memplan::Choice choice = memplan::choose({.buffers = rows, .memories = memories}, homes);
+  if (!choice.is_optimal() || choice.result.cost != 4 || choice.memory_of != std::vector<std::size_t>{1, 0, 1}) return 1;
+  const memplan_pair pairs[] = {{0, 1}, {1, 2}};
+  if (memplan::plan({.buffers = rows, .shares = pairs}).result.peak != 8) return 1;
+  const memplan_place places[] = {{0, 0, 8, 1}, {1, 0, 0, 1}};
+  const memplan::Plan kept = memplan::plan({.buffers = rows, .places = places});
+  if (kept.result.moved != 0 || kept.offsets[0] != 8 || memplan::check({.buffers = rows, .places = places}, kept.offsets).moved != 0) return 1;
+  if (memplan::crowded({.buffers = rows, .memories = memories}, {}, 0).moment.bytes != 16) return 1;
   const auto null = memplan::plan({.buffers = rows, .memories = memories});
   if (null.rule() != "problem, offsets, and each pointer whose count is not 0 must not be NULL") return 1;
   return memplan::plan({.buffers = rows, .capacity = -1}).rule() != "the capacity must not be negative";

@@ -93,6 +93,15 @@ def test_c_programs_prove_minimalloc_d_with_every_seed(plan_files: Path) -> None
         assert row[2:5] == ["optimal", "986112", "986112"]
 
 
+def test_a_choice_of_many_memories_is_near_the_bound_before_there_is_one(tmp_path: Path) -> None:
+    made = link_program(tmp_path / "hurried", "hurried.cpp", "g++", "-std=c++20")
+    first, hurried, late = ([int(word) for word in run(made, count).split()] for count in ("10", "20000", "100000"))
+    assert [first[2], hurried[2], late[2]] == [1, 1, 1]
+    assert first[1] == hurried[1] == 0
+    assert late[0] < 1.02 * late[1]
+    assert hurried[0] < 1.5 * late[1] < 0.8 * first[0]
+
+
 def test_random_problems_of_every_kind_get_valid_plans_and_right_proofs_in_c(sanitized_folder: Path) -> None:
     run(sanitized_folder / "drawn", str(400 * DEPTH), "1", "2")
 
