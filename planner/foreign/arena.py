@@ -62,6 +62,12 @@ class ArenaRules(Protocol):
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model, for the kernels and the processor that the options name."""
 
+    def form_options(self, given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
+        """Return the options for another form of a model, in which single operators have other numbers.
+
+        Raises OptionError if an operator that the options name is not in the form.
+        """
+
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
         """Run a model in its least arena with the installed runtime, and return the result as part of a sentence."""
 
