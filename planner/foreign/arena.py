@@ -26,7 +26,8 @@ class ModelArena:
     `least` is the smallest arena in which the model starts; it may exceed head + tail, as data that the runtime needs
     while it plans tensors also takes space, at most `temporary` bytes. `unknown` are the operators whose kernels may
     keep or require unknown bytes, `said` those whose scratch the user states. `target` names the processor that the
-    numbers hold for, and `flash` is the size of the model itself.
+    numbers hold for, `flash` is the size of the model itself, and `scratch` the most bytes of the head that the scratch
+    of a kernel takes.
     """
 
     head: int
@@ -37,6 +38,7 @@ class ModelArena:
     target: str = ""
     said: tuple[str, ...] = ()
     flash: int = 0
+    scratch: int = 0
 
     @property
     def used(self) -> int:

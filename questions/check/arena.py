@@ -22,7 +22,8 @@ class RuntimeArena(Answer):
     `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
     planned memory, and the tail the memory of a delegate. `temporary` is the most memory that uses the head before
     tensors do, and `target` the processor and kernels, if given. `said` are operators whose scratch sizes were given by
-    hand, so that the totals are minima, and `flash` is the size of the model itself.
+    hand, so that the totals are minima, `flash` is the size of the model itself, and `scratch` the most bytes of the
+    head that the scratch of a kernel takes.
     """
 
     runtime: str = Field("TFLite Micro", exclude_if=lambda name: name == "TFLite Micro")
@@ -35,6 +36,7 @@ class RuntimeArena(Answer):
     target: str = Field("", exclude_if=lambda text: not text)
     said: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
     flash: int = Field(0, exclude_if=lambda size: not size)
+    scratch: int = Field(0, exclude_if=lambda size: not size)
 
     @property
     def text(self) -> str:
