@@ -140,7 +140,8 @@ class ImportedProblem:
     problem. If the file states it, `own_peak` is the peak of the planner that wrote the file, and `own_plan` has its
     offsets; `own_problem` is the problem of that plan, if its pools differ from those of `problem`. `planner_peak`
     returns the peak of the runtime's own planner, for a planner that uses facts which the problem lacks. `beside` is
-    the number of bytes that the runtime allocates in addition to the plan, according to the file.
+    the number of bytes that the runtime allocates in addition to the plan, according to the file, and `kept` those that
+    it keeps for the model itself on the processor `target`, if that is named. `unknown` are parts with unknown bytes.
     """
 
     source: Problem | Callable[[], Problem]
@@ -151,6 +152,9 @@ class ImportedProblem:
     own_problem: Problem | None = None
     planner_peak: Callable[[], int] | None = None
     beside: int = 0
+    kept: int = 0
+    target: str = ""
+    unknown: tuple[str, ...] = ()
 
     @cached_property
     def problem(self) -> Problem:

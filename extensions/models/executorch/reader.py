@@ -18,7 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods
+from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods, tables_of_methods
+from memplan.extensions.models.executorch.method_memory import method_memory
+from memplan.extensions.models.tflite.tflm_targets import target_of
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.aten import kind_of_aten
 from memplan.extensions.readers.draft import Kind, OperationsDraft
@@ -52,7 +54,24 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
     found = program.draft.make_program(_omission_findings(method, others), own_peak, program.planned_offsets())
-    return replace(found, beside=max((row.scratch or 0 for row in method.delegates), default=0))
+    beside = max((row.scratch or 0 for row in method.delegates), default=0)
+    if options.target is None:
+        return replace(found, beside=beside)
+    target = target_of(options.target, None)
+    memory = method_memory(tables_of_methods(data)[methods.index(method)], target.pointer)
+    return replace(
+        found,
+        beside=max(beside, memory.chosen),
+        kept=memory.kept,
+        target=f"{target.name} ({8 * target.pointer}-bit)",
+        unknown=tuple(f"delegate {name}" for name in _unknown_delegates(method)),
+    )
+
+
+def _unknown_delegates(method: Method) -> list[str]:
+    """Return the names of the called delegates whose working memory is in no file."""
+    known = {row.name for row in method.delegates if row.scratch is not None}
+    return sorted({row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known)
 
 
 def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
@@ -64,9 +83,8 @@ def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
         if row.scratch:
             message = f"{row.name} takes {row.scratch:,} bytes of scratch beside what is planned, while it is called"
             yield Finding("delegate-scratch", message)
-    known = {row.name for row in method.delegates if row.scratch is not None}
-    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known:
-        what = ", ".join(map(excerpt, sorted(names)[:MAX_LISTED]))
+    if names := _unknown_delegates(method):
+        what = ", ".join(map(excerpt, names[:MAX_LISTED]))
         yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
 
 
