@@ -38,8 +38,7 @@ ON_BOARDS = {
     "recorded/kws_dscnn_int8.tflite": ((22756, 22768), (22780, 22784)),
     "lookup": ((384, 544), (392, 544)),
 }
-"""What TFLite Micro 90b983c2b took, built for a Cortex-M4 and for RISC-V of 32 bits, and emulated: the bytes in use, and
-the least to start."""
+"""The bytes that TFLite Micro 90b983c2b used, and the least to start, on a Cortex-M4 and RISC-V of 32 bits, emulated."""
 
 
 @pytest.mark.parametrize("name", RECORDED)
