@@ -38,7 +38,7 @@ ON_BOARDS = {
     "recorded/kws_dscnn_int8.tflite": ((22756, 22768), (22780, 22784)),
     "lookup": ((384, 544), (392, 544)),
 }
-"""The bytes that TFLite Micro 90b983c2b used, and the least to start, on a Cortex-M4 and RISC-V of 32 bits, emulated."""
+"""The bytes that TFLite Micro 90b983c2b used, and the least to start, on an emulated Cortex-M4 and 32-bit RISC-V."""
 
 
 @pytest.mark.parametrize("name", RECORDED)
