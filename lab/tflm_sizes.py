@@ -87,7 +87,9 @@ _HIDDEN = {
     "ABS": "elementwise",
     "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
 }  # fmt: skip
-"""Kernels whose data structure is declared in a source file, with the name of this file."""
+"""Structures of kernels declared in the named source file."""
+_OF_COMPRESSION = ("data_ASSIGN_VARIABLE",)
+"""Structures that a kernel allocates only where it is compiled for compressed weights, as on the host."""
 _OPTIONS = {
     "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
     "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",
@@ -157,6 +159,7 @@ def main() -> int:
     for name, (flags, is_arm) in ABIS.items():
         compiler = [given.compiler, *given.flags.split()] if is_arm else ["g++"]
         columns[name] = measure_structures(source, [*compiler, *_FLAGS, *flags, *folders])
+        columns[name] |= dict.fromkeys(_OF_COMPRESSION, (0, 1)) if is_arm else {}
     head = ",".join(f"{name},{name} alignment" for name in columns)
     rows = [f"tflite-micro {given.version},{head}"]
     for name in columns["arm"]:

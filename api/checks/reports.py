@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 from pydantic_core import to_json
 
+from memplan.api.checks.arenas import HEAD, arena_rows
 from memplan.planner import __version__
 from memplan.planner.errors import excerpt
 from memplan.planner.model.sizes import size_text
@@ -23,17 +24,28 @@ _MOST_CAUSES = 20
 
 
 def markdown(*checks: Check) -> bytes:
-    """Return a Markdown report.
+    """Return a Markdown report: for each check a verdict, a table of pools, and causes for each pool that grew.
 
-    Each check gets a verdict, a table of pools, and a table of causes per pool that grew.
+    Where several checks are of processors or boards, a table of all arenas comes first.
     """
-    return "\n".join(map(_check_section, checks)).encode()
+    rows = [list(map(_escape_markdown, row)) for row in arena_rows(check for check in checks if _target_of(check))]
+    table = [f"## Arenas, in bytes\n\n{_markdown_table([list(HEAD), *rows])}"] if len(rows) > 1 else []
+    return "\n".join([*table, *map(_check_section, checks)]).encode()
+
+
+def _target_of(check: Check) -> str:
+    return "" if check.arena is None else check.arena.target
+
+
+def _title(check: Check) -> str:
+    """Return the name of what was checked, which is another one for each processor or board."""
+    return f"{check.subject} on {target}" if (target := _target_of(check)) else check.subject
 
 
 def _check_section(check: Check) -> str:
     """Return the Markdown section of a check: its verdict, its failures, and the tables of its pools."""
     verdict = "within limits" if check.passed else "**not within limits**"
-    parts = [f"## Memory of {_escape_markdown(check.subject)}: {verdict}\n"]
+    parts = [f"## Memory of {_escape_markdown(_title(check))}: {verdict}\n"]
     parts += [f"- {_escape_markdown(failure.message)}\n" for failure in check.failures]
     if check.pools:
         parts.append("\n" + _pool_table(check.pools))
@@ -113,8 +125,8 @@ def _sarif_run(check: Check) -> dict[str, Any]:
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Each run has a distinct id, so that code hosts keep the results of several checked problems apart.
-        "automationDetails": {"id": f"memplan/{check.subject}/"},
+        # Code hosts keep runs with different ids apart, so that a build can check several problems.
+        "automationDetails": {"id": f"memplan/{_title(check)}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
         "results": results,
@@ -129,8 +141,8 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # The fingerprint contains no byte counts: a repeated failure of a pool is tracked as one result across runs.
-    mark = sha256(f"{check.subject}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
+    # A fingerprint does not depend on bytes, so that the same pool and rule are one result over several runs.
+    mark = sha256(f"{_title(check)}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,
         "ruleIndex": list(RULES).index(failure.rule),
@@ -178,7 +190,7 @@ def _add_suite(root: ET.Element, check: Check) -> ET.Element:
     failures = sum(failure is not None for _, _, failure in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": "0"}
     time = {"time": f"{check.wall_time_s or 0:.3f}"}
-    suite = ET.SubElement(root, "testsuite", {"name": _xml_text(f"memplan check {check.subject}"), **counts, **time})
+    suite = ET.SubElement(root, "testsuite", {"name": _xml_text(f"memplan check {_title(check)}"), **counts, **time})
     for name, rule, failure in cases:
         case = ET.SubElement(suite, "testcase", {"classname": "memplan.check", "name": _xml_text(name), "time": "0"})
         if failure is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
@@ -123,10 +122,14 @@ def write_in_parts(
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
     own_arena = rules.arena_of(data, options)
-    forms = model.forms(result.points, own_arena, partial(rules.arena_of, options=options), _MOST_WRITTEN)
+
+    def arena_of_form(form: bytes) -> ModelArena:
+        return rules.arena_of(form, rules.form_options(data, form, options))
+
+    forms = model.forms(result.points, own_arena, arena_of_form, _MOST_WRITTEN)
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
-    if ordered is not None:  # insert it first, so that the simpler form wins ties
-        found.insert(0, (rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
+    if ordered is not None:  # comes first, as it is the simpler form of the same bytes
+        found.insert(0, (arena_of_form(ordered), 1.0, ordered, "another order of whole operations"))
     best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
     if best is None or not best[0].is_smaller(own_arena):
         least = "no form has fewer" if best is None else f"{best[0]} with {best[3]}"

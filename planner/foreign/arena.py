@@ -25,7 +25,8 @@ class ModelArena:
     `least`: the smallest arena in which the model starts. It may exceed head + tail, because data needed only while the
     runtime plans its tensors, at most `temporary` bytes, takes space too. `unknown`: the operators whose kernels may
     need an unknown number of bytes. `said`: the operators whose scratch the user states. `target`: the processor for
-    which the numbers hold. `flash`: the size of the model itself.
+    which the numbers hold. `flash`: the size of the model itself. `scratch`: the largest part of the
+    head, in bytes, that the scratch of one kernel takes.
     """
 
     head: int
@@ -36,6 +37,7 @@ class ModelArena:
     target: str = ""
     said: tuple[str, ...] = ()
     flash: int = 0
+    scratch: int = 0
 
     @property
     def used(self) -> int:
@@ -60,6 +62,12 @@ class ArenaRules(Protocol):
 
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model for the kernels and the processor that the options name."""
+
+    def form_options(self, given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
+        """Return the options for another form of a model, in which single operators have other numbers.
+
+        Raises OptionError if an operator that the options name is not in the form.
+        """
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
         """Run a model in its least arena by the installed runtime, and return the outcome as part of a sentence."""

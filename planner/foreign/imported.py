@@ -142,6 +142,8 @@ class ImportedProblem:
     own_problem: the problem of that plan, if its pools differ from those of `problem`.
     planner_peak: a function that returns the peak of the runtime's own planner if it uses facts that the problem lacks.
     beside: the bytes that the runtime allocates in addition to the plan, according to the file.
+    kept: the bytes that the runtime keeps for the model itself on the processor `target`, if that is named.
+    unknown: the parts whose bytes are unknown.
     """
 
     source: Problem | Callable[[], Problem]
@@ -152,6 +154,9 @@ class ImportedProblem:
     own_problem: Problem | None = None
     planner_peak: Callable[[], int] | None = None
     beside: int = 0
+    kept: int = 0
+    target: str = ""
+    unknown: tuple[str, ...] = ()
 
     @cached_property
     def problem(self) -> Problem:

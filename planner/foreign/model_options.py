@@ -112,7 +112,8 @@ class ModelOptions(WireValue):
     target: Name | None = Field(
         None,
         description="Count the arena of TFLite Micro on this processor or board, such as cortex-m4, esp32s3 or "
-        "riscv32. The default is host: the runtime in Python, with pointers of 8 bytes.",
+        "riscv32. The default is host: the runtime in Python, with pointers of 8 bytes. The command check takes "
+        "several, separated by commas, each alone or with its kernels, such as cortex-m4/cmsis-nn.",
     )
     kernels: Name | None = Field(
         None,

@@ -9,23 +9,30 @@ from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, excerpt, prefix_sentence, sentences
 from memplan.planner.foreign.arena import ModelArena, rules_of, scratch_flags
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.finding import Finding
 from memplan.questions.check.pools import Failure
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.question import Answer
 from memplan.questions.reading import Reader
 
+_TFLM = "TFLite Micro"
+_ALIGNMENT = 16
+"""The alignment of the memories of a program of ExecuTorch."""
+
 
 class RuntimeArena(Answer):
     """The size in bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
     `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
-    planned memory, and the tail the memory of a delegate. `temporary` is the most memory that uses the head before
-    tensors do, and `target` the processor and kernels, if given. `said` are operators whose scratch sizes were given by
-    hand, so that the totals are minima, and `flash` is the size of the model itself.
+    planned memory, and the tail the memory of a delegate; on a named processor, the tail is what the runtime keeps for
+    the method, and `temporary` what kernels and delegates take for a while. For TFLite Micro, `temporary` is the most
+    memory that uses the head before tensors do. `target` is the processor with the kernels, if given. `said` are
+    operators whose scratch sizes were given by hand, so that the totals are minima, `flash` is the size of the model
+    itself, and `scratch` the most bytes of the head that the scratch of a kernel takes.
     """
 
-    runtime: str = Field("TFLite Micro", exclude_if=lambda name: name == "TFLite Micro")
+    runtime: str = Field(_TFLM, exclude_if=lambda name: name == _TFLM)
     head: int
     tail: int
     used: int
@@ -35,6 +42,7 @@ class RuntimeArena(Answer):
     target: str = Field("", exclude_if=lambda text: not text)
     said: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
     flash: int = Field(0, exclude_if=lambda size: not size)
+    scratch: int = Field(0, exclude_if=lambda size: not size)
 
     @property
     def text(self) -> str:
@@ -62,7 +70,11 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
         return [Failure(rule="unknown-arena", pool=pool, message=f"pool {excerpt(pool)}: {said}")]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
     message = f"pool {excerpt(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
-    way = f"; `memplan convert FILE --fit {budget} -o NEW.tflite` looks for a form that fits" if arena.flash else ""
+    way = (
+        f"; `memplan convert FILE --fit {budget} -o NEW.tflite` looks for a form that fits"
+        if arena.flash and arena.runtime == _TFLM
+        else ""
+    )
     return [Failure(rule="over-budget", pool=pool, message=f"{message}{way}")]
 
 
@@ -73,9 +85,27 @@ def _read_arena(value: Any) -> RuntimeArena:
         raise FormatError(*(prefix_sentence("arena.", sentence) for sentence in sentences(error))) from error
 
 
+def _arena_of_program(program: ImportedProblem, head: int, flash: int) -> RuntimeArena:
+    """Return the memory of an ExecuTorch program on a processor, of which each of three parts is aligned."""
+    parts = (head, program.kept, program.beside)
+    return RuntimeArena(
+        runtime="ExecuTorch",
+        head=head,
+        tail=program.kept,
+        used=head + program.kept,
+        least=sum(-(-size // _ALIGNMENT) * _ALIGNMENT for size in parts),
+        unknown=program.unknown,
+        temporary=program.beside,
+        target=program.target,
+        flash=flash,
+    )
+
+
 def _arena_of_file(reader: Reader, values: InputValues) -> RuntimeArena | None:
     """Return the arena of a model file; None if a plan is given or memplan does not know the runtime's arena."""
     imported = reader.imported
+    if imported is not None and imported.kept and imported.own_peak is not None and "plan" not in values:
+        return _arena_of_program(imported, imported.own_peak, len(reader.data))
     if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in values:
         head, tail = imported.own_peak, imported.beside
         return RuntimeArena(runtime="ExecuTorch", head=head, tail=tail, used=head + tail, least=head + tail)

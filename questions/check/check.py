@@ -117,14 +117,15 @@ def check(
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
-    if not options.budgets and baseline is None and not is_limited:
+    is_arena_asked = arena is not None and bool(arena.target)  # which is an answer without a budget
+    if not options.budgets and baseline is None and not is_limited and not is_arena_asked:
         raise OptionError(("check: must be given a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)
 
     def report_on(plan: Plan) -> Check:
         report = check_plan(problem, plan, budgets, then, tolerance)
-        if arena is not None and len(budgets) == len(report.pools) == 1:
-            failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
+        if arena is not None and len(report.pools) == 1 and (budgets or is_arena_asked):
+            failures = (*report.failures, *(row for each in budgets.items() for row in failure_of_arena(arena, *each)))
             report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
         elif arena is not None and budgets:
             failures = (*report.failures, *failure_of_kernels(arena))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memplan.api.checks.arenas import arena_lines, arena_rows
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import run_apart
@@ -42,9 +43,12 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 
 
 def is_folder(line: CommandLine) -> bool:
-    """Return True if the input is a folder of models; raises OptionError for `--on` with a single model."""
+    """True if the input is a folder whose models are checked, or a model for several targets.
+
+    Raises OptionError for a cluster without such an input.
+    """
     path = line.given["problem"]
-    if path != STANDARD and Path(path).is_dir():
+    if path != STANDARD and (Path(path).is_dir() or ("," in (line.given["target"] or "") and Path(path).is_file())):
         return True
     refuse_on(line, "a folder")
     return False
@@ -125,8 +129,17 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     return line._replace(given=given)
 
 
+def _lines_by_target(line: CommandLine) -> Iterator[CommandLine]:
+    """Yield a model's command line for each of its targets: TARGET or TARGET/KERNELS, separated by commas."""
+    texts = line.given["target"]
+    for text in [None] if texts is None else texts.split(","):
+        target, _, kernels = (text or "").partition("/")
+        named = {} if text is None else {"target": target} | ({"kernels": kernels} if kernels else {})
+        yield line._replace(given={**line.given, **named})
+
+
 def check_folder(line: CommandLine) -> int:
-    """Check each model of a folder, write the reports, and return the highest exit status; raises InputError."""
+    """Check each model of a folder on each target, and return the highest exit status; raises InputError."""
     arguments, checks, status = line.given, list[Check](), 0
     tables = _read_tables(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
@@ -143,16 +156,19 @@ def check_folder(line: CommandLine) -> int:
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
-        if is_table:
+        if is_table and not (answer.arena and answer.arena.target):
             write(None, f"{text}\n".encode())
-        elif not arguments["quiet"]:
+        elif not arguments["quiet"] and (answer.failures or not is_table):
             say(f"memplan: {one.complete(text)}")
 
-    models = (_model_line(line, model, tables).given for model in _model_paths(arguments["problem"], tables))
+    lines_of_models = (_model_line(line, model, tables) for model in _model_paths(arguments["problem"], tables))
+    models = [one.given for each in lines_of_models for one in _lines_by_target(each)]
     each = [line._replace(given={**one, "outputs": None, "budgets": _model_budgets(line, one)}) for one in models]
     for one in run_apart(each, keep):
         checks += [unread(one.line.file, one.wrong)] if one.wrong else []
         status = max(status, one.status)
+    if is_table and (rows := arena_rows(check for check in checks if check.arena and check.arena.target)):
+        write(None, "".join(f"{text}\n" for text in arena_lines(rows)).encode())
     for report in reports:
         write(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:
@@ -169,7 +185,9 @@ def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
 
 
 def _model_paths(folder: str, tables: Tables) -> list[str]:
-    """Return the paths of a folder's visible files that have a model's suffix or an entry in the budgets file."""
+    """Return the paths of the visible files in a folder that look like models or have a budget; of a file, its own."""
+    if Path(folder).is_file():
+        return [folder]
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]

@@ -100,11 +100,15 @@ def read_methods(data: bytes) -> tuple[Method, ...]:
     if not is_executorch(data):
         rule = "program: must have an identifier such as ET12 at byte 4"
         raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
-    program = Table.root(data, "program")
-    plans = list(program.tables(1, "execution_plan"))
+    program, plans = Table.root(data, "program"), tables_of_methods(data)
     if not plans:
         raise FormatError("program.execution_plan: must not be empty", way=CUT_OFF)
     return tuple(_method(plan, [_delegate(row, program) for row in plan.tables(7, "delegates")]) for plan in plans)
+
+
+def tables_of_methods(data: bytes) -> list[Table]:
+    """Return the tables of a program's methods."""
+    return list(Table.root(data, "program").tables(1, "execution_plan"))
 
 
 def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:

@@ -18,7 +18,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods
+from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods, tables_of_methods
+from memplan.extensions.models.executorch.method_memory import method_memory
+from memplan.extensions.models.tflite.tflm_targets import target_of
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.aten import kind_of_aten
 from memplan.extensions.readers.draft import Kind, OperationsDraft
@@ -56,7 +58,24 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         message = f"kernels take up to {stated:,} bytes of scratch, as stated, in addition to what is planned"
         findings.append(Finding("stated-scratch", message))
     found = program.draft.make_program(findings, own_peak, program.planned_offsets())
-    return replace(found, beside=max([stated, *(row.scratch or 0 for row in method.delegates)]))
+    beside = max([stated, *(row.scratch or 0 for row in method.delegates)])
+    if options.target is None:
+        return replace(found, beside=beside)
+    target = target_of(options.target, None)
+    memory = method_memory(tables_of_methods(data)[methods.index(method)], target.pointer)
+    return replace(
+        found,
+        beside=max(beside, memory.chosen),
+        kept=memory.kept,
+        target=f"{target.name} ({8 * target.pointer}-bit)",
+        unknown=tuple(f"delegate {name}" for name in _unknown_delegates(method, options.scratch)),
+    )
+
+
+def _unknown_delegates(method: Method, stated: Container[str]) -> list[str]:
+    """Return the names of called delegates whose working memory neither the file nor the user states."""
+    known = {row.name for row in method.delegates if row.scratch is not None or row.name in stated}
+    return sorted({row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known)
 
 
 def _omission_findings(method: Method, others: list[str], stated: Container[str]) -> Iterator[Finding]:
@@ -68,9 +87,8 @@ def _omission_findings(method: Method, others: list[str], stated: Container[str]
         if row.scratch:
             message = f"{row.name} takes {row.scratch:,} bytes of scratch beside what is planned, while it is called"
             yield Finding("delegate-scratch", message)
-    known = {row.name for row in method.delegates if row.scratch is not None or row.name in stated}
-    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known:
-        what = ", ".join(map(excerpt, sorted(names)[:MAX_LISTED]))
+    if names := _unknown_delegates(method, stated):
+        what = ", ".join(map(excerpt, names[:MAX_LISTED]))
         yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
 
 

@@ -20,7 +20,7 @@ SYSTEM = System(
             is_executorch,
             "memplan.extensions.models.executorch.reader",
             suffixes=(".pte",),
-            options=frozenset({"scratch", "views"}),
+            options=frozenset({"scratch", "target", "views"}),
         ),
     ),
     writers={"pte": "memplan.extensions.models.executorch.pte:write_pte"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -181,3 +182,49 @@ def test_check_prints_its_table_on_standard_output(folder: Path, capfd: Captured
     assert main(["check", "models", "--budget", "4KiB", "--format", "table"]) == 0
     out, err = capfd.readouterr()
     assert (len(out.splitlines()), err) == (3, "")
+
+
+def test_a_folder_on_several_boards_has_a_row_for_each_model_and_board(folder: Path, capfd: Captured) -> None:
+    boards = "host,cortex-m4/cmsis-nn,esp32s3"
+    assert main(["check", "models", "--target", boards, "--format", "table", "--budget", "1900"]) == 1
+    out, err = capfd.readouterr()
+    head, *rows = [re.split(r" {2,}", line) for line in out.splitlines()]
+    assert head[:5] == ["model", "target", "planned", "scratch in it", "persistent"]
+    assert [row[1] for row in rows[:3]] == [
+        "host (64-bit, reference kernels)",
+        "cortex-m4 (32-bit, cmsis-nn kernels)",
+        "esp32s3 (32-bit, reference kernels)",
+    ]
+    assert len(rows) == 9
+    flash = f"{len(network(16)):,}"
+    assert rows[0][2:] == ["128", "0", "800", "352", "992", flash, "1,900", "fits"]
+    assert {tuple(row[-1].split()[1:]) for row in rows if "c.tflite" in row[0]} == {("over",)}
+    assert ["c.tflite: over-budget" in line for line in err.splitlines()] == [True] * 3
+
+
+def test_reports_of_several_boards_tell_them_apart(folder: Path) -> None:
+    line = ["check", "models/a.tflite", "--target", "cortex-m4,esp32s3", "--budget", "300", "-q"]
+    assert main([*line, "-o", "report.md", "-o", "report.sarif"]) == 1
+    text = (folder / "report.md").read_text()
+    assert text.startswith("## Arenas, in bytes\n")
+    runs = json.loads((folder / "report.sarif").read_text())["runs"]
+    marks = {run["results"][0]["partialFingerprints"]["memplanPool/v1"] for run in runs}
+    ids = {run["automationDetails"]["id"] for run in runs}
+    assert (len(marks), len(ids)) == (2, 2)
+    places = {
+        run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]: run["tool"] for run in runs
+    }
+    assert list(places) == ["models/a.tflite"]
+
+
+def test_an_unknown_board_among_several_is_refused_by_its_name(folder: Path, capfd: Captured) -> None:
+    assert main(["check", "models/a.tflite", "--target", "esp32s3,z80", "--format", "table"]) == 2
+    out, err = capfd.readouterr()
+    assert 'got "z80"' in err
+    assert len(out.splitlines()) == 2
+
+
+def test_the_arena_on_a_named_target_needs_no_budget(folder: Path, capfd: Captured) -> None:
+    found, _ = run_check(capfd, 0, "models/a.tflite", "--target", "host")
+    assert found["arena"]["target"] == "host (64-bit, reference kernels)"
+    assert main(["check", "models/a.tflite"]) == 2

@@ -39,6 +39,7 @@ CODES = {
     "STABLEHLO_COMPOSITE": 206,
     "TRANSPOSE_CONV": 67,
     "SPLIT": 49,
+    "EMBEDDING_LOOKUP": 7,
 }
 """Operators by number; those of 32 but the first are custom ones of that name."""
 

@@ -13,13 +13,12 @@ from memplan.extensions.cascade.writing import reordered_model, rewritable_model
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
-from memplan.extensions.models.tflite.arena import compare_forms
+from memplan.extensions.models.tflite.arena import compare_forms, form_options
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
-from memplan.extensions.models.tflite.model import read_model as read_tflite
 from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
 from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.planner.errors import InputError, OptionError, excerpt
+from memplan.planner.errors import InputError
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
@@ -52,7 +51,7 @@ class FormSearch:
     """The search for the best form of a model; forms without extra multiplications are tried first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
-        self.options, self.running = options, running
+        self.options, self.running, self.source = options, running, data
         self.given = DeviceForm(data, self._arena(data), "given")
         self.notes: list[str] = []
 
@@ -101,15 +100,16 @@ class FormSearch:
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
         """Return a form with a plan inside the file; None if the runtime's own plan is equally good."""
         try:
-            problem = read_model(form.data, options=self.options).problem
+            chosen = form_options(self.source, form.data, self.options)
+            problem = read_model(form.data, options=chosen).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.solve_control())
-            data = export(TFLITE, lay_out(problem, plan, form.data, self.options), "model")[""]
+            data = export(TFLITE, lay_out(problem, plan, form.data, chosen), "model")[""]
         except InputError:
             return None
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        return arena_of(data, self.options)
+        return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
         return max(0.05, _SHARE * self.running.remaining_s)
@@ -126,10 +126,6 @@ class FormSearch:
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model in its best form for TFLite Micro; if the runtime is installed, its outputs are compared."""
-    names = {operator.name for graph in read_tflite(file).subgraphs for operator in graph.operators}
-    if alone := next((name for name in options.scratch if name not in names), None):
-        rule = "must be of all operators of a name where the model may be written in another form"
-        raise OptionError.from_rule("scratch", f"{rule}, got {excerpt(alone)}")
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     limit_s = min(LIMIT_S, running.remaining_s / 2)
@@ -139,7 +135,8 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
         best, (runs, measured) = given, compare_forms(given.data, given.data, options, limit_s)
     refused, files = None, {"": best.data}
     if options.c_array and not runs and not best.arena.unknown:
-        refused = refusal(best.data, arena_of(best.data, host_options(options)).least, limit_s)
+        chosen = host_options(form_options(file, best.data, options))
+        refused = refusal(best.data, arena_of(best.data, chosen).least, limit_s)
     if options.c_array and refused is None:
         stem = options.prefix or PurePath(options.name or "model").stem
         files |= write_c_model(best.data, best.arena, stem, options.section)

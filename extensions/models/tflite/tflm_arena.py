@@ -27,6 +27,8 @@ KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
 _FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
 _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
 """The operators with weights: the positions of their data input and of their weights."""
+_BIAS, _MOST_DIFFERENT = 2, 0.02
+"""The position of a layer's bias, and the most that its scale may be off, as a share of the output's scale."""
 # fmt: off
 _WITHOUT = frozenset((
     "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
@@ -135,14 +137,30 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 
 def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
-    """Return an operator's types if the runtime refuses them: uint8, or float data with integer weights; else None."""
+    """Return an operator's types if the runtime refuses them, else None.
+
+    It refuses uint8, float data with integer weights, and a bias whose scale is not that of its products.
+    """
     places = _WEIGHED.get(operator.name, (0, 0))
     if operator.name not in _WEIGHED or len(operator.inputs) <= max(places) or -1 in operator.inputs[:2]:
         return None
     types = tuple(graph.tensors[operator.inputs[place]].type for place in places)
     if _UINT8 not in types and not (types[0] == _FLOAT32 and types[1] in (_INT8, _INT4)):
-        return None
+        return None if _is_bias_right(graph, operator) else "a bias of another scale"
     return " with ".join(DTYPES[kind] or "unknown" for kind in types)
+
+
+def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
+    """Return False if a fully connected layer's bias has another scale than the products that it is added to."""
+    if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
+        return True
+    indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
+    tables = [row and row.table(4, "quantization") for row in (graph.tensors[k].table for k in indices)]
+    scales = [(row.floats(2, "scale") if row else ()) or (0.0,) for row in tables]
+    if graph.tensors[indices[0]].type == _FLOAT32 or len(scales[1]) > 1:
+        return True
+    given, weights, bias, made = (each[0] for each in scales)
+    return abs(given * weights - bias) <= _MOST_DIFFERENT * made
 
 
 @dataclass

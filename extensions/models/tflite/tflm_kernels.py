@@ -54,6 +54,8 @@ _SAME_OPTIONS = {
 }  # fmt: skip
 _WHILE_PREPARING = frozenset(("ADD_N", "CUMSUM", "LOG_SOFTMAX"))
 """The kernels that allocate data only while they prepare, and only for quantised tensors."""
+_BEHIND_SHAPE = "EMBEDDING_LOOKUP"
+"""The kernel that allocates its data after the copy of a shape: the order changes what the alignment adds."""
 _BY_CHANNEL = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """The kernels that allocate two 4-byte numbers for each channel, and the axis of channels in their weights."""
 _COPIES_SHAPE = {
@@ -75,7 +77,11 @@ def options_of(operator: Operator, target: Target) -> Size:
 def construction_bytes(operator: Operator, target: Target) -> int:
     """Return the bytes that an operator's kernel allocates when it is initialized."""
     name = _SAME_DATA.get(operator.name, operator.name)
-    return 0 if name in _WHILE_PREPARING else target.kernel_bytes(name) + vendor_keeps(operator, target)
+    return (
+        0
+        if name in _WHILE_PREPARING or name == _BEHIND_SHAPE
+        else target.kernel_bytes(name) + vendor_keeps(operator, target)
+    )
 
 
 def temporaries(graph: Subgraph, operator: Operator) -> Iterator[TfliteTensor]:
@@ -127,6 +133,8 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield from (_TABLE, _TABLE)
     if name in _COPIES_SHAPE and operator.outputs:
         yield 4 + 4 * len(graph.tensors[operator.outputs[0]].shape)
+    if name == _BEHIND_SHAPE:
+        yield target.kernel_bytes(name)
 
 
 def _type_at(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:

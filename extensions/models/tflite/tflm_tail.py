@@ -64,6 +64,7 @@ def whole_arena(model: Model) -> ModelArena:
         if each.is_custom and each.path not in said and not is_known(each, model.target)
     }
     unknown = tuple(dict.fromkeys((*head.unknown, *sorted(strange))))
+    scratch = (sum(round_up(row.size) for row in scratch_of(model, i, k) or ()) for i, k, _ in operators)
     return ModelArena(
         head.size,
         space.tail,
@@ -72,6 +73,7 @@ def whole_arena(model: Model) -> ModelArena:
         space.temporary,
         model.target.text,
         tuple(dict.fromkeys(said.values())),
+        scratch=max(scratch, default=0),
     )
 
 

@@ -48,10 +48,11 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A processor, and the set of kernels that the firmware links."""
+    """A processor, and the set of kernels that the firmware links; `is_named` if the user names one of them."""
 
     name: str = _HOST
     kernels: str = REFERENCE
+    is_named: bool = False
 
     @property
     def abi(self) -> str:
@@ -93,8 +94,8 @@ class Target:
 
     @property
     def text(self) -> str:
-        """The target in words; empty for the default target."""
-        if self == HOST:
+        """The target in words; empty if the user names none."""
+        if not self.is_named:
             return ""
         return f"{self.name} ({8 * self.pointer}-bit, {self.kernels} kernels)"
 
@@ -130,4 +131,4 @@ def target_of(name: str | None, kernels: str | None) -> Target:
         raise OptionError.from_rule(
             "kernels", f"must be {REFERENCE} for {excerpt(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
         )
-    return Target(core, kind)
+    return Target(core, kind, name is not None or kernels is not None)

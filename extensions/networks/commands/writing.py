@@ -46,7 +46,8 @@ def write_model(reader: Reader, found: OrderAnswer) -> ModelForm:
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if rules is None:
         return ModelForm(file.data, left_out)
-    own_arena, arena = (rules.arena_of(data, reader.options) for data in (reader.data, file.data))
+    own_arena = rules.arena_of(reader.data, reader.options)
+    arena = rules.arena_of(file.data, rules.form_options(reader.data, file.data, reader.options))
     if not arena.is_smaller(own_arena):
         way_out = "a plan in the file may help, which `memplan convert` writes"
         return ModelForm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -359,3 +360,33 @@ def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_not_state() -> None:
     assert verify(found.problem, found.own_plan) == ()
     ordinary = import_program(program(values, [0], [4], kernel(0, 1, 2, 2), kernel(2, 3, 4, 4)))
     assert [(start, end > 2) for start, end in rows(ordinary)["#1"][0]] == [(-1, True)]
+
+
+MEASURED = {
+    "attention": (11768, 7964), "batch_norm": (4688, 3084), "choice": (2168, 1332), "loop": (1992, 1220),
+    "split_cat": (2112, 1336), "state": (1176, 696), "thirds": (1864, 1168),
+}  # fmt: skip
+"""The bytes of a loaded method, by ExecuTorch cff6f4dd3 built for x86-64, and for an emulated Cortex-M4."""
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_bytes_of_a_loaded_method_equal_those_of_the_runtime(name: str) -> None:
+    data = (MODELS / f"{name}.pte").read_bytes()
+    found = [import_program(data, target=target) for target in ("host", "cortex-m4")]
+    assert tuple(each.kept for each in found) == MEASURED[name]
+    assert [each.target for each in found] == ["host (64-bit)", "cortex-m4 (32-bit)"]
+    assert import_program(data).kept == 0
+
+
+def test_a_program_on_a_board_has_one_number_to_reserve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.pte").write_bytes(program_of_ethos_u())
+    assert main(["check", str(tmp_path / "m.pte"), "--target", "cortex-m55", "--budget", "1MiB"]) == 0
+    arena = json.loads(capsys.readouterr().out)["arena"]
+    assert (arena["head"], arena["temporary"], arena["target"]) == (32, 917_504, "cortex-m55 (32-bit)")
+    assert arena["least"] == 32 + -(-arena["tail"] // 16) * 16 + 917_504
+    (tmp_path / "m.pte").write_bytes(program_of_ethos_u(vela(cmd_data=b"command")))
+    assert main(["check", str(tmp_path / "m.pte"), "--target", "cortex-m55", "--budget", "1MiB"]) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert failure["rule"] == "unknown-arena"
+    assert "delegate EthosUBackend" in failure["message"]
+    assert "--scratch" not in failure["message"]

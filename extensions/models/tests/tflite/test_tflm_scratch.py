@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from memplan.api.cli.main import main
 from memplan.extensions.files.compare.compare import CompareOptions, compare
 from memplan.extensions.models.tests.micro_models import MicroModel, add_upsampling, window
 from memplan.extensions.models.tests.micro_runs import run_here
-from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, UINT8, model, operator, subgraph, tensor
+from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, INT32, UINT8, model, operator, subgraph, tensor
+from memplan.extensions.models.tflite.arena import form_options
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head
 from memplan.extensions.models.tflite.tflm_tail import arena_of
@@ -172,6 +174,23 @@ def test_a_model_with_types_that_the_runtime_refuses_has_an_unknown_arena(
     assert arena_of(data).unknown == (() if refused is None else (refused,))
 
 
+@pytest.mark.parametrize(("bias", "is_known"), [(0.0003, True), (0.0001, False)])
+def test_a_bias_of_another_scale_than_its_products_is_refused_with_the_operators_name(
+    bias: float, is_known: bool
+) -> None:
+    scales = {"x": 0.1, "w": 0.003, "b": bias, "y": 0.001}
+    kinds = {"x": INT8, "w": INT8, "b": INT32, "y": INT8}
+    tensors = [
+        {**tensor(name, (4, 4)[name in "by" :], kinds[name], constant=name in "wb"), 4: quantization}
+        for name, scale in scales.items()
+        for quantization in [{2: array("f", [scale])}]
+    ]
+    data = model(subgraph(tensors, [0], [3], [operator("FULLY_CONNECTED", [0, 1, 2], [3])]))
+    assert (arena_of(data).unknown == ()) == is_known
+    if not is_known:
+        assert arena_of(data).unknown == ("FULLY_CONNECTED (of a bias of another scale, which TFLite Micro refuses)",)
+
+
 def test_the_runtimes_plan_of_a_model_with_branches_is_computed() -> None:
     data = branching_model(2)
     found = compare(data, CompareOptions(time_limit_s=3))
@@ -211,3 +230,37 @@ def test_scratch_by_output_or_number_takes_precedence_over_scratch_by_name() -> 
     assert sizes(**{"1": 256, "NEG": 64}) == [64, 256]
     with pytest.raises(OptionError, match=r"of one operator, by its output or number\), got \"2\""):
         sizes(**{"2": 4})
+
+
+@pytest.mark.parametrize("name", ["small", "1"])
+def test_scratch_of_one_operator_stays_with_it_in_another_order(name: str) -> None:
+    given = ModelOptions(scratch={name: GIVEN["CUSTOM"]})
+    moved = export_order(LATE)
+    assert form_options(LATE, LATE, given) == given
+    by_output = form_options(LATE, moved, given)
+    assert by_output is not None
+    assert by_output.scratch == {"small": GIVEN["CUSTOM"]}
+    assert arena_of(moved, by_output) == arena_of(moved, ModelOptions(scratch={"CUSTOM": GIVEN["CUSTOM"]}))
+    by_name = model(subgraph([tensor(n, (64,), INT8) for n in SIZES], [0], [3], [operator("RELU", [0], [2])]))
+    with pytest.raises(OptionError, match=r"an operator that stays whole in the new form, got \"small\""):
+        form_options(LATE, by_name, given)
+
+
+def export_order(data: bytes) -> bytes:
+    """Return the model with its first two operators in the other order."""
+    found = read_tensors(data)
+    rows = [operator("CUSTOM", [0], [2]), operator("RELU", [0], [1]), operator("ADD", [1, 2], [3])]
+    assert [each.name for each in found.subgraphs[0].operators] == ["RELU", "CUSTOM", "ADD"]
+    return model(subgraph([tensor(name, (size,), INT8) for name, size in SIZES.items()], [0], [3], rows))
+
+
+def test_convert_takes_scratch_of_one_operator(tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "m.tflite").write_bytes(LATE)
+    sizes = []
+    for said in ("CUSTOM", "small", "1"):
+        line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "o.tflite"), "--scratch", f"{said}=8192"]
+        assert main([*line, "--target", "cortex-m4", "--format", "arena,deployment"]) == 0
+        answer = json.loads(capfd.readouterr().out)
+        assert answer["deployment"]["form"] == "ordered"
+        sizes.append(answer["arena"]["used"])
+    assert sizes == [sizes[0]] * 3

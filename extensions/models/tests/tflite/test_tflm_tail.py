@@ -7,20 +7,38 @@ from pathlib import Path
 
 import pytest
 
-from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
+from memplan.extensions.models.tests.tflite_files import INT32, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model
-from memplan.extensions.models.tflite.tflm_tail import whole_arena
+from memplan.extensions.models.tflite.tflm_tail import arena_of, whole_arena
 from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.model_options import ModelOptions
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 RECORDED = {
     "view.tflite": ModelArena(128, 1120, 1488, (), 528),
-    "loop.tflite": ModelArena(96, 1536, 2496, (), 1112),
+    "loop.tflite": ModelArena(96, 1536, 2496, (), 1112, scratch=32),
     "choice.tflite": ModelArena(80, 1472, 2128, (), 872),
     "variable.tflite": ModelArena(48, 1792, 2368, (), 736),
     "recorded/kws_dscnn_int8.tflite": ModelArena(16000, 8208, 24208, (), 16000),
 }
 """What `tflite_micro` measured: the head, the tail, and the least arena of multiples of 16 that started."""
+LOOKUP = model(
+    subgraph(
+        [tensor("x", (1,), INT32), tensor("table", (16, 8), constant=True), tensor("y", (1, 8))],
+        [0],
+        [2],
+        [operator("EMBEDDING_LOOKUP", [0, 1], [2])],
+    )
+)
+ON_BOARDS = {
+    "view.tflite": ((656, 864), (664, 864)),
+    "loop.tflite": ((832, 1600), (856, 1616)),
+    "choice.tflite": ((784, 1328), (808, 1328)),
+    "variable.tflite": ((912, 1376), (920, 1376)),
+    "recorded/kws_dscnn_int8.tflite": ((22756, 22768), (22780, 22784)),
+    "lookup": ((384, 544), (392, 544)),
+}
+"""The bytes that TFLite Micro 90b983c2b used, and the least to start, on an emulated Cortex-M4 and 32-bit RISC-V."""
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -43,6 +61,13 @@ def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
     ]
     with pytest.raises(RuntimeError, match="failed to allocate"):
         runtime.Interpreter.from_bytes(data, arena_size=said.least - 64)
+
+
+@pytest.mark.parametrize("name", ON_BOARDS)
+def test_the_arena_on_two_processors_equals_the_measured_one(name: str) -> None:
+    data = LOOKUP if name == "lookup" else (MODELS / name).read_bytes()
+    said = (arena_of(data, ModelOptions(target=target)) for target in ("cortex-m4", "riscv32"))
+    assert tuple((arena.used, arena.least) for arena in said) == ON_BOARDS[name]
 
 
 def test_unknown_kernels_are_named() -> None:
