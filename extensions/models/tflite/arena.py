@@ -41,7 +41,7 @@ def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> Mod
     model = replace(read_model(given), scratch=options.scratch)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     by_name = {name: size for name, size in options.scratch.items() if name in names}
-    said = _said_by_output(model, by_name)
+    said = _scratch_by_output(model, by_name)
     rows = _operators_by_output(read_model(form))
     if changed := next((name for name, (_, kind) in said.items() if rows.get(name) != kind), None):
         rule = "must be of all operators of a name, or of an operator that stays whole in the new form"
@@ -53,7 +53,7 @@ _Kind = tuple[str, tuple[int, ...]]
 """An operator's name, and the shape of its output."""
 
 
-def _said_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
+def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
     """Return the stated scratch of each single operator with the operator's kind, by its first output."""
     whole = replace(model, scratch=by_name)
     found: dict[str, tuple[int, _Kind]] = {}

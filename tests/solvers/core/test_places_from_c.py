@@ -29,7 +29,7 @@ LIBRARY = library_of(HERE)
 STATUS, PEAK, BOUND, COST, COST_BOUND, MOVED, MOVED_BOUND, MISSED, LEAST = range(9)
 
 
-def drawn_rows(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
+def draw_rows(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
     """Return the lines of the program for problems from a seed on."""
     made = folder / "places"
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", f"-Wl,-rpath,{LIBRARY.parent}"]
@@ -47,7 +47,7 @@ def problem_of(row: dict[str, Any]) -> Problem | None:
         return None
 
 
-def least_use(problem: Problem, row: dict[str, Any]) -> int | None:
+def minimum_use(problem: Problem, row: dict[str, Any]) -> int | None:
     """Return the least sum of ends, or of the costs of homes, by brute force; None if nothing fits."""
     if not row["is_choice"]:
         return min((sum(int(end) for end in ends) for _, ends in costs_that_fit(problem)), default=None)
@@ -91,7 +91,7 @@ def fits(
     return asked is not None and any(True for _ in costs_that_fit(asked))
 
 
-def least_moved(problem: Problem, row: dict[str, Any]) -> tuple[int, int]:
+def minimum_moves(problem: Problem, row: dict[str, Any]) -> tuple[int, int]:
     """Return the least weight of buffers away from their places, and then the fewest hints missed, by brute force."""
     places = row["places"]
     n = len(problem.buffers)
@@ -125,12 +125,12 @@ def least_moved(problem: Problem, row: dict[str, Any]) -> tuple[int, int]:
 
 def test_in_place_pairs_and_old_places_in_c_are_kept_as_brute_force_says(tmp_path: Path) -> None:
     plans = shared = best = fewest = wished = compared = 0
-    for row in drawn_rows(tmp_path, 250 * DEPTH, 1):
+    for row in draw_rows(tmp_path, 250 * DEPTH, 1):
         result, without, problem = row["result"], row["without"], problem_of(row)
         if problem is None:
             assert without[STATUS] >= 2, row
             continue
-        least = least_use(problem, row)
+        least = minimum_use(problem, row)
         for said in (result, without):
             assert (said[STATUS] < 2) <= (least is not None), row
             assert least is None or said[STATUS] != 2, row
@@ -152,7 +152,7 @@ def test_in_place_pairs_and_old_places_in_c_are_kept_as_brute_force_says(tmp_pat
         if len(row["places"]) > 4 or len(problem.buffers) > 4:
             continue
         compared += 1
-        moved, missed = least_moved(problem, row)
+        moved, missed = minimum_moves(problem, row)
         assert result[MOVED_BOUND] <= moved <= result[MOVED], (row, moved)
         fewest += result[MOVED] == moved
         wished += (result[MOVED], result[MISSED]) == (moved, missed)
