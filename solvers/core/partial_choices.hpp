@@ -5,7 +5,7 @@
 
 namespace memplan::choice {
 
-inline constexpr i64 kRowWork = 50, kPartialsAUnit = 4;
+inline constexpr i64 kPartialsAUnit = 32;
 
 // No choice costs less than `bound`; `work` counts what the search has done.
 struct Cheapest {
@@ -84,7 +84,7 @@ class PartialChoices {
   const i64 top_, widest_;
   const bool relaxes_;
   const i64 load_, columns_;
-  i64 count_ = 0, alive_count_ = 0, dropped_ = kNever, above_ = kNever, recorded_ = 0;
+  i64 count_ = 0, alive_count_ = 0, dropped_ = kNever, above_ = kNever, handled_ = 0;
   Rows<i64> now_, next_;
   Array<i64> order_, amount_, refund_;
   Rows<i64> below_;  // the worth of all live sets before each
@@ -262,11 +262,11 @@ class PartialChoices {
       now_[k][1] = k;
     }
     steps_.push({j, count_, origin.data, homes.data});
-    recorded_ += count_;
   }
 
   // Charge for the capacity left free; drop what does not fit or costs too much.
   void pass(i64 t) {
+    handled_ += count_;
     keep([&](i64 *row) {
       bool fits = true;
       for (i64 r = 0; r < amount_.size; ++r) {
@@ -291,7 +291,7 @@ class PartialChoices {
   }
 
   i64 in_steps(i64 cost) const { return cost == kNever ? kNever : rounded_up(cost, multipliers_.scale); }
-  i64 work() const { return (knapsack_.rows + 1) * kRowWork + recorded_ / kPartialsAUnit; }
+  i64 work() const { return 1 + handled_ / kPartialsAUnit; }
 };
 
 }  // namespace memplan::choice

@@ -33,7 +33,7 @@ _PACK_NODES = (0, 300)
 """The nodes of exact searches per buffer, of a packing that is there at once, and of a thorough one."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
-_STEPS_A_UNIT = 4
+_STEPS_A_UNIT = 16
 """The kernel's steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
 
