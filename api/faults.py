@@ -36,8 +36,8 @@ class Fault(NamedTuple):
         if isinstance(error, FaultError):
             return error.fault
         if isinstance(error, ReaderFaultError) and error.__cause__ is not None:
-            return cls(*_fault_parts(error.__cause__), f"file: {error}")
-        return cls(*_fault_parts(error))
+            return cls(*_describe_fault(error.__cause__), f"file: {error}")
+        return cls(*_describe_fault(error))
 
 
 class FaultError(MemplanError):
@@ -74,6 +74,6 @@ class Faults:
         return FaultError(fault, kind)
 
 
-def _fault_parts(error: BaseException) -> tuple[str, str, str]:
+def _describe_fault(error: BaseException) -> tuple[str, str, str]:
     stack = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
     return type(error).__name__, place_of(error), stack

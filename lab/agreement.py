@@ -21,7 +21,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import BY_NAME, SOLVERS
 from tests.support import oracle
-from tests.support.engine_batch import Job, ask
+from tests.support.engine_batch import Job, run_jobs
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
@@ -52,7 +52,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
-    for (problem, best), answer in zip(mine, ask(solver, [Job(problem) for problem, _ in mine]), strict=True):
+    for (problem, best), answer in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
         if answer.says_infeasible:  # A bound may have proved this before the solver ran.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]

@@ -45,7 +45,7 @@ def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
             if region.kind == "whole":
                 continue
             tally[f"regions {region.kind}"] += 1
-            for tensor, hold in region.holds.items():
+            for tensor, hold in region.buffer_by_tensor.items():
                 less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
                 if less is not None:
                     tally["buffers one smaller"] += 1

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import model_of_plan, read_as, read_plan_as
+from memplan.planner.foreign.reading import model_of_plan, read_format, read_plan_as
 from memplan.planner.systems import file_readers
 from memplan.planner.verify.verifier import verify
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, dump_bytes, perceptron
@@ -174,7 +174,7 @@ def outcome(name: str, data: bytes) -> str:
     """Read a file; return "read", or the name of the error that refuses it with sentences."""
     try:
         if file_readers()[name].of is None:
-            model = read_as(name, data, ModelOptions())
+            model = read_format(name, data, ModelOptions())
         else:
             if model_of_plan(data) is None:
                 raise FormatError("must have the heading of a plan")

@@ -49,7 +49,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new_request() for _ in range(_WARM)]
     line = _Line((own.host, own.port), asked.connections)
-    await asyncio.gather(*(line.ask(request) for request in known))
+    await asyncio.gather(*(line.send_request(request) for request in known))
     line.forget()
     most = int(asked.seconds * (asked.rate or 3000.0))
     bodies = [draw.choice(known) if draw.random() < asked.hits else b"" for _ in range(most)]
@@ -81,7 +81,7 @@ async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
     for k, body in enumerate(bodies):
         due = began + k / rate
         await asyncio.sleep(max(0.0, due - time.monotonic()))
-        calls.append(asyncio.create_task(line.ask(body, due)))
+        calls.append(asyncio.create_task(line.send_request(body, due)))
     await asyncio.gather(*calls)
 
 
@@ -91,7 +91,7 @@ async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Nam
 
     async def ask_on() -> None:
         for body in waiting:
-            await line.ask(body)
+            await line.send_request(body)
             if time.monotonic() >= until:
                 return
 
@@ -141,7 +141,7 @@ class _Line:
         self.latencies: list[float] = []
         self.answers: Counter[str] = Counter()
 
-    async def ask(self, request: bytes, due: float | None = None) -> None:
+    async def send_request(self, request: bytes, due: float | None = None) -> None:
         """Send a request on a free connection, and record its latency and the status of the response."""
         due = time.monotonic() if due is None else due
         async with self._places:

@@ -12,7 +12,7 @@ from typing import Any
 
 from click import Choice, Command, Group, Option
 
-from memplan.api.cli.commands import make_command, names
+from memplan.api.cli.commands import command_names, make_command
 from memplan.api.cli.flag_names import flags_of
 from memplan.planner.systems import System, systems
 from memplan.questions import QUESTIONS, question_rows
@@ -34,7 +34,9 @@ _SYSTEMS = """## Other systems
 def manual() -> str:
     """Return the page: the part written by hand, followed by the part derived from the definitions."""
     head = PAGE.read_text().partition(_MADE)[0]
-    commands = {name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
+    commands = {
+        name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*command_names()} - QUESTIONS.keys()))
+    }
     counts = Counter(_wording(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in flags_of(name) for flag in each.split("/")}

@@ -100,7 +100,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
         tally["swaps"] += _is_step_accepted(lambda some=some: search.swap([*zip(some[::2], some[1::2], strict=True)]))
     try:
         while search.at < len(search.waiting):
-            state = search.next()
+            state = search.next_state()
             if search.swaps and rng.random() < 0.5:
                 swaps = [rng.randrange(len(search.swaps)) for _ in range(rng.randint(1, 3))]
                 if _is_step_accepted(lambda state=state, swaps=swaps: search.rename(state, swaps)):

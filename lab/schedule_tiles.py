@@ -118,7 +118,8 @@ def walk(
     reads = [read for read in row.reads if read.tensor not in fast]
     # Where all tiles read the same range of an axis, the tensor is loaded only once along that axis.
     alike = {
-        (k, axis): len({read.windows[axis].source(*span, tensors[read.tensor].sizes[axis]) for span in cut[axis]}) == 1
+        (k, axis): len({read.windows[axis].input_range(*span, tensors[read.tensor].sizes[axis]) for span in cut[axis]})
+        == 1
         for k, read in enumerate(reads)
         for axis in (0, 1)
     }
@@ -131,8 +132,8 @@ def walk(
         needs: list[tuple[int, object, int]] = [(-1 - v, z, -(-row.weights * share // of))]
         for k, read in enumerate(reads):
             source = tensors[read.tensor]
-            a, b = read.rows.source(*rows, source.rows)
-            c, d = read.columns.source(*columns, source.columns)
+            a, b = read.rows.input_range(*rows, source.rows)
+            c, d = read.columns.input_range(*columns, source.columns)
             is_same = read.channels == "same"
             pixel = -(-source.pixel * share // of) if is_same else source.pixel
             piece = 0 if alike[k, 0] else y, 0 if alike[k, 1] else x, z if is_same else 0

@@ -35,7 +35,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lab.support.drawn_calls import draw_call
 from lab.support.served import ServerProcess, exchange, run_server
-from memplan.extensions.systems.tests.stopping import Asks, stop_question
+from memplan.extensions.systems.tests.stopping import CheckCounter, stop_question
 from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
@@ -87,7 +87,7 @@ class Tally:
 
 
 @dataclass
-class TimedAsks(Asks):
+class TimedAsks(CheckCounter):
     """Counts the time checks of a question, and records the CPU time of the first check that demands the end."""
 
     over_cpu_s: float | None = None
@@ -115,7 +115,7 @@ def stopped_here(
     drawn_question: DrawnQuestion, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally
 ) -> int:
     """Stop a question in this process at random time checks, at most `most`; return the number of stops."""
-    (name, body, words), whole = drawn_question, Asks()
+    (name, body, words), whole = drawn_question, CheckCounter()
     question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
     if (outcome := _try_question(question, body, whole, False, answers)) not in ("answered", "noted"):
@@ -141,7 +141,7 @@ def stopped_here(
 
 
 def _try_question(
-    question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]
+    question: Question[Any], body: dict[str, Any], asks: CheckCounter, by_clock: bool, into: dict[str, Any]
 ) -> str:
     """Return the outcome of a stopped question; if memplan raises an exception, the last frames of its traceback."""
     try:

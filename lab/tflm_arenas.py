@@ -19,7 +19,7 @@ from pathlib import Path
 
 from memplan.extensions.models.tests.micro_models import FLOAT_ONLY, LAYERS, MicroModel
 from memplan.extensions.models.tflite.model import read_model
-from memplan.extensions.models.tflite.tflm_tail import arena_of, space_of
+from memplan.extensions.models.tflite.tflm_tail import arena_of, arena_space
 from memplan.planner.errors import InputError
 
 _STEP, _MOST_STEPS = 16, 256
@@ -120,7 +120,7 @@ def judge_models(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> It
             word = "refused by both" if arena.unknown else "starts in no arena"
         elif arena.unknown:
             word = "at least, and is" if found >= arena.least else "said to be at least more than it takes"
-        elif space_of(read_model(data), arena.head).unguarded <= found < arena.least:
+        elif arena_space(read_model(data), arena.head).unguarded <= found < arena.least:
             word = "exact, less overlaps"
         else:
             word = "exact" if found == arena.least else "too small" if found > arena.least else "too large"

@@ -143,7 +143,7 @@ def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[st
 
 def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input values of a question, after reading paths and JSON objects; raises InputError."""
-    from memplan.files import contents, prefix_file_name
+    from memplan.files import prefix_file_name, read_source
     from memplan.questions import QUESTIONS
     from memplan.questions.inputs.values import read_inputs
 
@@ -152,7 +152,7 @@ def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, An
             return each.from_json(value)
         if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:
             return value
-        data, path = contents(value)
+        data, path = read_source(value)
         with prefix_file_name(path):
             return each.from_file(reader, data, path or "", values)
 

@@ -58,7 +58,7 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     OptionError
         If an option is unknown or its value is not allowed.
     """
-    data, name = contents(source)
+    data, name = read_source(source)
     with prefix_file_name(name):
         problem = reader_with(options).problem(data, name)
     return problem if capacity is None else problem.with_capacity(capacity)
@@ -91,7 +91,7 @@ def read_plan(source: Source, problem: Problem) -> Plan:
     FormatError, PlanError
         If the file is no plan, or the plan breaks a rule.
     """
-    data, name = contents(source)
+    data, name = read_source(source)
     with prefix_file_name(name):
         return attach_problem(formats.read_plan(data, problem, name), problem)
 
@@ -125,7 +125,7 @@ def write_problem(
     OptionError, FileError
         If the format is unknown, or the file cannot be written.
     """
-    return save(path, formats.FORMATS[_format_name(path, format)].write_problem(problem))
+    return write_file_atomically(path, formats.FORMATS[_format_name(path, format)].write_problem(problem))
 
 
 def write_plan(
@@ -160,7 +160,7 @@ def write_plan(
     OptionError, FileError
         If the format is unknown, or the file cannot be written.
     """
-    return save(path, formats.FORMATS[_format_name(path, format)].write_plan(plan, problem))
+    return write_file_atomically(path, formats.FORMATS[_format_name(path, format)].write_plan(plan, problem))
 
 
 def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
@@ -173,7 +173,7 @@ def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
     return name
 
 
-def contents(source: Source) -> tuple[bytes, str | None]:
+def read_source(source: Source) -> tuple[bytes, str | None]:
     """Return the bytes of a source and its path; the path is None if the source was given as bytes."""
     if isinstance(source, bytes):
         return source, None
@@ -186,7 +186,7 @@ def contents(source: Source) -> tuple[bytes, str | None]:
         return Path(name).read_bytes(), name
 
 
-def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
+def write_file_atomically(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
     """Write the bytes to the path, if one is given, and return them; a FileError leaves an existing file unchanged."""
     if path is not None:
         with os_errors_named(os.fspath(path)):

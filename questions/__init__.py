@@ -140,7 +140,7 @@ def question_rows() -> Mapping[str, Row]:
     return {**OWN_ROWS, **extensions("questions")}
 
 
-def search(name: str) -> Any:
+def load_search(name: str) -> Any:
     """Return the function of a search that an extension adds, by the name of the search."""
     return import_object(extensions("searches")[name])
 

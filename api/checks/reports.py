@@ -23,7 +23,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20
 
 
-def markdown(*checks: Check) -> bytes:
+def markdown_report(*checks: Check) -> bytes:
     """Return a Markdown report: for each check a verdict, a table of pools, and causes for each pool that grew.
 
     Where several checks are of processors or boards, a table of all arenas comes first.
@@ -113,7 +113,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RELATED = 20
 
 
-def sarif(*checks: Check) -> bytes:
+def sarif_log(*checks: Check) -> bytes:
     """Return a SARIF log with one run per check. Broken rules are results; causes of growth are related locations."""
     return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_sarif_run, checks))}, indent=2) + b"\n"
 
@@ -173,7 +173,7 @@ def _subject_uri(subject: str) -> str:
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(*checks: Check) -> bytes:
+def junit_report(*checks: Check) -> bytes:
     """Return a JUnit report with one test suite per check and one failed test case per broken rule."""
     root = ET.Element("testsuites", {"name": "memplan"})
     suites = [_add_suite(root, check) for check in checks]
@@ -217,9 +217,9 @@ def _xml_text(text: str) -> str:
 
 
 REPORTS: Mapping[str, Callable[..., bytes]] = {
-    ".md": markdown,
-    ".sarif": sarif,
-    ".xml": junit,
+    ".md": markdown_report,
+    ".sarif": sarif_log,
+    ".xml": junit_report,
     ".json": QUESTION.write,
 }
 

@@ -16,18 +16,18 @@ from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_in
 from memplan.api.cli.streams import (
     ProgressLine,
     is_terminal,
-    say,
+    print_message,
     say_written,
     suffix_of,
     wants_table,
-    warnings,
-    write,
+    warning_lines,
+    write_output,
 )
 from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 from memplan.questions.question import Control, Deadline, QuestionOptions, ignore_report
 from memplan.questions.question.selection import Selection
-from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, load
+from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, import_reader
 from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ class Call:
     def say(self, *texts: str) -> None:
         """Print messages to standard error; the commands that they suggest get the current files and flags."""
         for text in texts:
-            say(f"memplan: {self.line.complete(text)}")
+            print_message(f"memplan: {self.line.complete(text)}")
 
     def run_in_time(
         self,
@@ -123,7 +123,7 @@ class Call:
         return any(suffix_of(path) in suffixes for path in self.outputs)
 
 
-def begin(line: CommandLine) -> Call:
+def begin_call(line: CommandLine) -> Call:
     """Read a command's flags, refuse output files that cannot be written, and start the clock; raises InputError."""
     question, arguments, formats = line.question, line.given, line.command.formats
     is_beside = refuse_files(line)
@@ -141,7 +141,7 @@ def begin(line: CommandLine) -> Call:
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
     # Importers are loaded before the clock starts, because their load time does not depend on the user's files.
     for path in filter(None, paths.values()):
-        load(path)
+        import_reader(path)
     # Reading the files is part of the time limit, unless the search counts its work.
     call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
     if arguments.get("time_limit_s") is not None and not options.counts_work:
@@ -151,14 +151,14 @@ def begin(line: CommandLine) -> Call:
     return call
 
 
-def read(line: CommandLine) -> Call:
+def read_call(line: CommandLine) -> Call:
     """Start a command and read its input files within the time limit; raises InputError."""
-    call = begin(line)
+    call = begin_call(line)
     call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
 
 
-def ask(call: Call) -> Any:
+def answer_of_call(call: Call) -> Any:
     """Return the answer to the question of a started command; raises MemplanError."""
     with call_control(call) as control:
         return answer_call(call, control)
@@ -172,12 +172,12 @@ def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
     """
     is_quiet = call.flags["quiet"]
     if call.reader.warnings and not is_quiet:
-        call.say(*warnings(call.reader.warnings))
+        call.say(*warning_lines(call.reader.warnings))
     call.drawn = ProgressLine(sys.stderr) if draws and not is_quiet and is_terminal(sys.stderr) else None
 
     def report(event: Mapping[str, Any]) -> None:
         if (text := call.line.question.progress(event)) is not None:
-            say(f"memplan: {text}") if call.drawn is None else call.drawn.take(text)
+            print_message(f"memplan: {text}") if call.drawn is None else call.drawn.take(text)
 
     is_told = not is_quiet and (call.drawn is not None or not draws)
     with graceful_interrupts() as call.cancelled:
@@ -198,9 +198,9 @@ def answer_call(call: Call, control: Control) -> Any:
 
     def work() -> Any:
         if server is not None:
-            from memplan.api.cli.remote import ask
+            from memplan.api.cli.remote import ask_service
 
-            return ask(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
+            return ask_service(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
         # The question itself reads this foreign file, so the file's name is added to errors here.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
@@ -209,7 +209,7 @@ def answer_call(call: Call, control: Control) -> Any:
     return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
 
 
-def show(
+def write_answer(
     call: Call, answer: Any, forms: Writers = _NONE, *, is_written: bool = False, says_lines: bool = False
 ) -> None:
     """Write an answer to the output files in the formats of their suffixes, and to standard output as a table or JSON.
@@ -226,13 +226,13 @@ def show(
     for path in answers if not is_written else ():
         form = forms.get(suffix_of(path))
         if (data := question.write(answer) if form is None else form(path)) is not None:
-            write(path, data)
+            write_output(path, data)
     if call.selection is not None:
-        write(None, call.selection.write(question.write(answer)))
+        write_output(None, call.selection.write(question.write(answer)))
     elif not is_written and not answers and not is_table:
-        write(None, question.write(answer))
+        write_output(None, question.write(answer))
     if is_table:
-        write(None, "".join(f"{line.complete(text)}\n" for text in question.lines(answer)).encode())
+        write_output(None, "".join(f"{line.complete(text)}\n" for text in question.lines(answer)).encode())
     elif says_lines and not is_written and not call.flags["quiet"]:
         call.say(*question.lines(answer))
 
@@ -244,13 +244,13 @@ def write_beside(call: Call, writers: Writers) -> None:
     def work() -> None:
         for path in paths:
             if (data := writers[suffix_of(path)](path)) is not None:
-                write(path, data)
+                write_output(path, data)
 
     if paths:
         call.writing(work)
 
 
-def end(call: Call, answer: Any) -> int:
+def end_call(call: Call, answer: Any) -> int:
     """Print a command's remaining messages, and return its exit status."""
     if not call.flags["quiet"]:
         interrupted = ("interrupted; this is the best answer so far",) if call.cancelled.is_set() else ()
@@ -295,4 +295,4 @@ def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterato
 def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
     """Print the error sentences of a command line, each prefixed with the name of its input file."""
     for sentence in wrong:
-        say(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")
+        print_message(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")

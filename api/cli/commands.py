@@ -89,7 +89,7 @@ def extension_commands() -> dict[str, Command]:
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
 
 
-def names() -> list[str]:
+def command_names() -> list[str]:
     """Return the names of all commands."""
     return [*(name for name in question_rows() if name not in COMMANDS), *COMMANDS, *extension_commands()]
 
@@ -109,15 +109,15 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
     """
     name = arguments[0] if arguments else ""
     is_own = name in COMMANDS or name in OWN_ROWS  # found without the tables of extensions
-    if not is_own and name not in names():
-        return RunnableCommand(app(names(), listing_entry), "memplan", arguments)
+    if not is_own and name not in command_names():
+        return RunnableCommand(command_group(command_names(), listing_entry), "memplan", arguments)
     command = make_command(name)
     if (row := (OWN_ROWS if is_own else question_rows()).get(name)) is not None and row.deprecated:
         click.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
     return RunnableCommand(command, f"memplan {name}", arguments[1:])
 
 
-def app(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
+def command_group(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
     """Return the group `memplan` with the named commands in help panels; `make` returns the command for a name."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     version = click.version_option(__version__, message="memplan %(version)s", help="Show the version.")

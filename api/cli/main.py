@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_signals, leave
+from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_signal, handle_signals
 from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _exit_status(arguments: Sequence[str] | None) -> int:
     try:
-        with handle_signals(leave):
+        with handle_signals(handle_signal):
             return _run_command(list(sys.argv[1:] if arguments is None else arguments))
     except InterruptedRun as interrupted:
         return interrupted.status
@@ -72,9 +72,9 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
 def _report_write_failure(error: OSError) -> int:
     """Print that a standard stream cannot be written, and return the exit status for it."""
-    from memplan.api.cli.streams import say
+    from memplan.api.cli.streams import print_message
 
-    say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
+    print_message(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
     return WRONG_INPUT
 
 
@@ -84,10 +84,10 @@ def _run_command(given: list[str]) -> int:
     from click import UsageError
 
     from memplan.api.cli.commands import find_command
-    from memplan.api.cli.streams import begin_command, say
+    from memplan.api.cli.streams import begin_command, print_message
     from memplan.api.garbage import collect_rarely
     from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
-    from memplan.planner.errors.extras import missing
+    from memplan.planner.errors.extras import missing_package_text
 
     begin_command()
     try:
@@ -96,32 +96,32 @@ def _run_command(given: list[str]) -> int:
             collect_rarely()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
-        from memplan.api.cli.usage import hints, leave_near_words
+        from memplan.api.cli.usage import leave_near_words, usage_hints
 
         leave_near_words(error)
         with suppress(OSError):  # standard error may be closed as well
             error.show()
-        for hint in hints(error, given):
-            say(f"memplan: {hint}")
+        for hint in usage_hints(error, given):
+            print_message(f"memplan: {hint}")
         return WRONG_INPUT
     except InputError as error:
         from memplan.api.cli.flag_names import flag_text
 
         for sentence in error.sentences_in_syntax(flag_text):
-            say(f"memplan: error: {sentence}")
+            print_message(f"memplan: error: {sentence}")
         return WRONG_INPUT
     except UnbuiltError as error:
-        say(f"memplan: error: {error}")
+        print_message(f"memplan: error: {error}")
         return WRONG_INPUT
     except ReaderFaultError as fault:
-        say(f"memplan: error: {fault}")
+        print_message(f"memplan: error: {fault}")
         return FAULT
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package in ("", "memplan"):
             raise
         name = given[0] if given else "memplan"
-        say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
+        print_message(f"memplan: error: {name}: {missing_package_text(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
     except OSError as error:  # click writes its help past our streams
         return _report_write_failure(error)
@@ -135,10 +135,10 @@ def _report_fault(error: Exception) -> int:
     """Print the traceback of an internal error and a line that asks for a report; return the exit status."""
     import traceback
 
-    from memplan.api.cli.streams import say
+    from memplan.api.cli.streams import print_message
 
     text = f"a fault of memplan, please report it: {type(error).__name__}: {error}"
-    say(f"{traceback.format_exc()}memplan: error: {text}")
+    print_message(f"{traceback.format_exc()}memplan: error: {text}")
     return FAULT
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memplan.api.cli.advice import CommandLine, QuestionCommand
-from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import QUIET, SERVER, TABLE, THREADS, Flag, flag_of
 from memplan.api.cli.reading import parameters_of_inputs, restore_reading_options
 from memplan.api.cli.running import INTERRUPTED
@@ -89,7 +89,7 @@ def command_of(
 
 def answer_plainly(line: CommandLine) -> int:
     """Answer a question whose command has no special flags or output formats; return the exit status."""
-    call = read(line)
-    answer = ask(call)
-    show(call, answer)
-    return end(call, answer)
+    call = read_call(line)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
+    return end_call(call, answer)

@@ -13,7 +13,7 @@ import click
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.flags import Argument, Flag, flag_values
-from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
+from memplan.api.cli.streams import STANDARD, print_message, read_as, read_bytes
 from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
@@ -130,5 +130,5 @@ def restore_reading_options(line: CommandLine) -> CommandLine:
         return line
     call = line._replace(given={**arguments, **unsaid}, plain=arguments, plan_hash=fields["problem_hash"])
     if not arguments["quiet"]:
-        say(f"memplan: the problem is read with {' '.join(call.words_of(unsaid))}, as it was for the plan")
+        print_message(f"memplan: the problem is read with {' '.join(call.words_of(unsaid))}, as it was for the plan")
     return call

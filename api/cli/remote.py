@@ -27,7 +27,7 @@ class ServerError(InputError):
     """The service cannot be reached, or it refused the request."""
 
 
-def ask(
+def ask_service(
     server: str,
     question: Question[Any],
     values: InputValues,

@@ -24,7 +24,7 @@ class InterruptedRun(SystemExit):
         self.status = INTERRUPTED
 
 
-def leave(_number: int, _frame: FrameType | None) -> None:
+def handle_signal(_number: int, _frame: FrameType | None) -> None:
     """Handle a signal: end the program with the exit status of an interrupt and without a traceback."""
     raise InterruptedRun
 

@@ -14,7 +14,7 @@ from typing import ClassVar, TextIO, TypeVar
 
 import click
 
-from memplan.files import WAYS, os_errors_named, prefix_file_name, save
+from memplan.files import WAYS, os_errors_named, prefix_file_name, write_file_atomically
 from memplan.planner import formats
 from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
@@ -58,7 +58,7 @@ def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes
 def say_written() -> None:
     """Print the files that this command has written, and clear the list."""
     if _CommandFiles.written:
-        say(f"memplan: wrote {', '.join(_CommandFiles.written)}")
+        print_message(f"memplan: wrote {', '.join(_CommandFiles.written)}")
         _CommandFiles.written.clear()
 
 
@@ -107,7 +107,7 @@ def format_for(path: str | None) -> str:
         return formats.format_of_name(path)
 
 
-def write(path: str | None, data: bytes) -> None:
+def write_output(path: str | None, data: bytes) -> None:
     """Write bytes to a file, or to standard output for None or `-`; raises FileError for a file that was read."""
     with writing():
         if path is None or path == STANDARD:
@@ -115,7 +115,7 @@ def write(path: str | None, data: bytes) -> None:
             return
         if _CommandFiles.sent is None:
             refuse_read(path)
-            save(path, data)
+            write_file_atomically(path, data)
         else:
             _CommandFiles.kept[path] = data
         _CommandFiles.written.append(path)
@@ -143,13 +143,13 @@ def refuse_unwritable(path: str | None) -> None:
         raise FileError(f"{path}: permission denied", way=WAYS[errno.EACCES])
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message to standard error; do nothing if that stream is closed."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 
 
-def warnings(findings: Iterable[Finding]) -> Iterator[str]:
+def warning_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield one warning line per finding of a check."""
     for finding in findings:
         yield f"warning: {finding.rule}: {finding.message}"

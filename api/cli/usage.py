@@ -31,7 +31,7 @@ def leave_near_words(error: Any) -> None:
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
 
 
-def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
+def usage_hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
     """Yield hints on a command line that click rejected, where possible as complete commands."""
     match error:
         case click.NoSuchCommand():

@@ -111,7 +111,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         """Return a plan whose claim is proved to the client by a lower bound, or by a certificate that it requests."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
-        if verdicts.checks(problem, plan, None, None).get("status") is not None:
+        if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:
             return plan
         certify = QUESTIONS["certify"]
         given = {"problem": problem} | ({"plan": plan} if plan.placements else {})

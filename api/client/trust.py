@@ -46,7 +46,7 @@ def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Pl
         raise WrongAnswerError(f"plan: is not valid for this problem{rule}")
     if not is_plain or plan.status not in ("optimal", "infeasible"):
         return plan
-    if verdicts.checks(problem, plan, None, None).get("status") is None:
+    if verdicts.claim_checks(problem, plan, None, None).get("status") is None:
         from memplan.solvers.portfolio.solve import solve
 
         own = solve(problem, time_limit_s=_OWN_S, is_quick=True)

@@ -59,7 +59,7 @@ class AnswerWishes:
             raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {excerpt(response.media_type)}")
         content = bytes(response.body)
         work = partial(self._shaped_content, question, content)
-        response.body, is_bad = await Service.find_service(request).run(work, len(content))
+        response.body, is_bad = await Service.find_service(request).run_work(work, len(content))
         response.headers["content-length"] = str(len(response.body))
         response.status_code = FAILED if is_bad else 200
         return response

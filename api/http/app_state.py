@@ -137,7 +137,7 @@ class Service:
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
-    async def run(
+    async def run_work(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
         """Run a function that handles `n_bytes` bytes and does not search: here if it is short, else in a thread.
@@ -152,13 +152,13 @@ class Service:
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
 
-    async def read(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
+    async def parse_body(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
         """Return `function(body, *given)`, which parses a body; a child process parses a large body.
 
         Raises InputError, or UnavailableError if the body was not parsed in time.
         """
         if len(body) <= LARGE_BYTES:
-            return await self.run(partial(function, body, *given), len(body))
+            return await self.run_work(partial(function, body, *given), len(body))
         task = Task(apply_function, (function, body, *given), "body", Deadline.from_limit(_READ_S), is_large=True)
         try:
             async with asyncio.timeout(_READ_S), self._for_large:

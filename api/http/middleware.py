@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.faults import Faults
-from memplan.api.http.problem_details import REFUSED, problem_details, refuse
+from memplan.api.http.problem_details import REFUSED, problem_details, refusal_response
 from memplan.api.http.receiving import HeldBytes, HeldShare
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
@@ -90,7 +90,7 @@ class Questions:
             await self.admits(request)
             response = await route.endpoint(request)
         except REFUSED as error:
-            response = refuse(request, error)
+            response = refusal_response(request, error)
         await response(scope, receive, send)
 
 

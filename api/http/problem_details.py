@@ -130,7 +130,7 @@ def error_answer(error: Exception) -> Response | None:
     return None
 
 
-def refuse(request: Request, error: Exception) -> Response:
+def refusal_response(request: Request, error: Exception) -> Response:
     """Return the response to an error in REFUSED, and count and log its reason without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
@@ -155,7 +155,7 @@ def _subject_of(sentence: str) -> str:
 
 
 async def _refuse_client(request: Request, error: Exception) -> Response:
-    return refuse(request, error)
+    return refusal_response(request, error)
 
 
 async def _refuse_query(request: Request, error: Exception) -> Response:

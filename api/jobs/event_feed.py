@@ -56,7 +56,7 @@ class Following:
                 if not self._waiting[job_id]:
                     del self._waiting[job_id]
 
-    def stir(self, job_id: str) -> None:
+    def wake_followers(self, job_id: str) -> None:
         """Wake the followers of a job, which then read its new events."""
         for changed in self._waiting.get(job_id, ()):
             changed.set()
@@ -69,7 +69,7 @@ class Following:
         """End the feeds of all followers."""
         self._is_stopping = True
         for job_id in self._waiting:
-            self.stir(job_id)
+            self.wake_followers(job_id)
 
     async def close(self) -> None:
         """End the feeds of all followers, and stop polling."""

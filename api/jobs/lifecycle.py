@@ -48,7 +48,7 @@ async def _maintain_always(store: Store, metrics: Metrics, settings: Settings) -
     removed_at = time.monotonic() - _REMOVE_S + _FIRST_S
     while True:
         try:
-            expired, freed = await store.run_in_thread(store.leases.tend)
+            expired, freed = await store.run_in_thread(store.leases.expire_jobs)
             for _ in expired:
                 metrics.missed_deadline()
             if freed:

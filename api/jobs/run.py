@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from memplan.api.faults import BODY
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
-from memplan.api.service.answering import perform
+from memplan.api.service.answering import answer_request
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
@@ -35,7 +35,7 @@ _LOG = logging.getLogger("memplan")
 
 
 class JobRun:
-    """The run of one leased job, until `work` returns; `cancelled` ends it early with the best plan so far."""
+    """The run of one leased job, until `run_job` returns; `cancelled` ends it early with the best plan so far."""
 
     def __init__(
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
@@ -47,12 +47,12 @@ class JobRun:
         self._progress = job.progress
         self._began = time.monotonic()
 
-    def lose(self) -> None:
+    def end_without_writing(self) -> None:
         """End the search without writing anything more, because another worker has taken over the job."""
         self._is_lost = True
         self.cancelled.set()
 
-    def work(self) -> State | None:
+    def run_job(self) -> State | None:
         """Run the job and write its end state. Return that state, or None if the job did not end in this run."""
         BODY.set(self.job.body)
         try:
@@ -82,7 +82,7 @@ class JobRun:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2**job.failures
         what = job.kind, job.head, job.body, record, job.answer
-        task = Task(perform, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        task = Task(answer_request, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
             with suppress(StoreError):  # without the cache entry, the answer is still valid
@@ -112,7 +112,7 @@ class JobRun:
         if not (progress or best is not None):
             return
         if not self._retry_write(lambda: self._store.leases.report(self.job, progress, best)):
-            self.lose()
+            self.end_without_writing()
 
     def _retry_write(self, write: Callable[[], T]) -> T:
         """Repeat a write until the store accepts it, because the store may be unavailable for a while."""

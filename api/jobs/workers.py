@@ -167,7 +167,7 @@ class JobWorkers:
     def _run_job(self, run: JobRun) -> None:
         try:
             with log_context(None, run.job.id):
-                if (state := run.work()) is not None:
+                if (state := run.run_job()) is not None:
                     _LOG.info("job ended: %s", state)
         finally:
             self._runs.discard(run)
@@ -181,12 +181,12 @@ class JobWorkers:
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.lose()  # a job that just ended has no lease; losing it is harmless
+                run.end_without_writing()  # a job that just ended has no lease; losing it is harmless
         return True
 
     def _see(self) -> bool:
         """Record a sign of life of this worker in the store."""
-        self._store.leases.see(self.holder)
+        self._store.leases.record_sign_of_life(self.holder)
         return True
 
     def _cancel(self) -> bool:

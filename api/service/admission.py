@@ -108,16 +108,16 @@ class AdmissionQueue:
         """Record the time of a request's first answer."""
         place.first_at = place.first_at or time.monotonic()
 
-    async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
+    async def wait_for_slot(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
         """Wait for a slot; return False if the request was cancelled before it got one. Raises FullError."""
-        self.ask(wish)
+        self.decide_request(wish)
         if not wish.is_decided.is_set():
             events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
             waiting = [asyncio.ensure_future(event.wait()) for event in events]
             try:
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             except BaseException:
-                self.leave(wish)
+                self.release_slot(wish)
                 raise
             finally:
                 for each in waiting:
@@ -125,10 +125,10 @@ class AdmissionQueue:
         if wish.refusal is not None:
             raise wish.refusal
         if wish.began is None:
-            self.leave(wish)
+            self.release_slot(wish)
         return wish.began is not None
 
-    def ask(self, wish: Seat) -> None:
+    def decide_request(self, wish: Seat) -> None:
         """Decide on an arriving request: grant it a slot, refuse it, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
@@ -149,7 +149,7 @@ class AdmissionQueue:
         if wish.due < inf:
             self._schedule_attempt(wish)
 
-    def leave(self, place: Seat, *, is_measured: bool = False) -> None:
+    def release_slot(self, place: Seat, *, is_measured: bool = False) -> None:
         """Release a slot, which the first waiting request of a key below its maximum gets; or withdraw a request.
 
         If `is_measured`, the request's duration is recorded for its sort.
@@ -214,14 +214,14 @@ class AdmissionQueue:
     def _is_free_for(self, wish: Seat) -> bool:
         """Return True if an ordinary or light slot is free that the request's key may take."""
         lane = [place for place in self._held if place.is_light == wish.is_light]
-        if len(lane) >= self.places or _held_count(lane, wish.caller) >= self._of_key:
+        if len(lane) >= self.places or _caller_slot_count(lane, wish.caller) >= self._of_key:
             return False
         # A slow light request becomes an ordinary one and then exceeds the ordinary slots, so these are counted too.
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
         """Return True if the slots held, in total and by the caller's key, are fewer than `times` their maximum."""
-        return len(held) < times * self.places and _held_count(held, wish.caller) < times * self._of_key
+        return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
         """Return True if a request has less time left than its sort needs."""
@@ -299,5 +299,5 @@ def _weighted_mean(old: float, new: float) -> float:
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 
-def _held_count(places: Sequence[Seat], caller: str | None) -> int:
+def _caller_slot_count(places: Sequence[Seat], caller: str | None) -> int:
     return sum(place.caller == caller for place in places)

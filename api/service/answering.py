@@ -74,7 +74,7 @@ class WorkService:
             raise NotInTimeError(f"{kind}: must arrive completely within its time limit")
         sort = kind, len(body).bit_length()
         place = Seat(key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
-        task = Task(perform, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
+        task = Task(answer_request, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
         return await self._run_task(task, place, cancelled, noted=partial(self._queue.note_first, place))
 
     async def plan(
@@ -129,7 +129,7 @@ class WorkService:
 
     async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
         """Wait for a slot, run the task, and return its answer; a task whose child process is lost is run once more."""
-        if not await self._queue.take(place, cancelled):
+        if not await self._queue.wait_for_slot(place, cancelled):
             raise UnavailableError(f"{task.what}: was cancelled before it started")
         run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
         try:
@@ -138,7 +138,7 @@ class WorkService:
             except LostWorkersError:
                 answer = await run()
         finally:
-            self._queue.leave(place, is_measured=not cancelled.is_set())
+            self._queue.release_slot(place, is_measured=not cancelled.is_set())
         return answer
 
 
@@ -163,7 +163,7 @@ class _LargePlan:
         return await asyncio.shield(self.task)
 
 
-def look(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
+def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
     """Return a parsed request without its inputs, for another process; and for a plain plan, its problem's hash."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
@@ -178,7 +178,7 @@ def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: by
     return b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old.strip())
 
 
-def perform(
+def answer_request(
     control: TaskControl,
     kind: str,
     head: str,

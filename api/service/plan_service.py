@@ -206,7 +206,7 @@ class PlanService:
         least_s = _min_child_s(request.problem) + (0.0 if has_answer else tried_s)
         can_end = not options.deterministic
         place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=can_end, has_answer=has_answer)
-        if not await self._queue.take(place, cancelled):
+        if not await self._queue.wait_for_slot(place, cancelled):
             return replace(best or empty_result(request.problem), stop_reason="cancelled")
         taken = Deadline.from_limit(options.time_limit_s)
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))
@@ -217,7 +217,7 @@ class PlanService:
             search = PlanSearch(request.problem.problem, options, due, start)
             child_result = await self._workers.solve(search, cancelled, place.is_short)
         finally:
-            self._queue.leave(place)
+            self._queue.release_slot(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
         if result.stop_reason == "cancelled" and not cancelled.is_set():  # ended to free the slot for other requests
             result = replace(result, stop_reason="time_limit")

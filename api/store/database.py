@@ -73,9 +73,9 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Yield the connection of one writing transaction, durable when the block ends. Raises StoreError."""
         with self._translate_errors(), self._writer, self.engine.begin() as connection:
-            totals.begin(connection)
+            totals.forget_changes(connection)
             yield connection
-            totals.settle(connection)
+            totals.write_changes(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -52,7 +52,7 @@ class Store:
         database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
             try:
-                bring_up(database)
+                upgrade_tables(database)
             except UnreachableError as error:
                 if time.monotonic() >= give_up:
                     database.close()
@@ -102,7 +102,7 @@ class Store:
         self._database.close()
 
 
-def bring_up(database: Database) -> int | None:
+def upgrade_tables(database: Database) -> int | None:
     """Create or upgrade the tables; return the revision that they had, or None for a new database.
 
     If several servers start at once, one of them does the work while the others wait. Raises StoreError.
@@ -113,6 +113,6 @@ def bring_up(database: Database) -> int | None:
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")
-        before = migrations.bring_up(connection)
+        before = migrations.upgrade_tables(connection)
         totals.recount(connection)
         return before

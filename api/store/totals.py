@@ -13,7 +13,7 @@ from typing import Literal
 from sqlalchemy import Connection, func, insert, literal, select
 
 from memplan.api.store import schema
-from memplan.api.store.writing import put
+from memplan.api.store.writing import upsert_row
 
 Kind = Literal["bytes", "ended"]
 """Kinds of totals: bytes stored by jobs, by the id of their key; and jobs that have ended, by their final state."""
@@ -22,23 +22,23 @@ _NOTED = "memplan_noted"
 _ROWS = schema.totals.c
 
 
-def begin(connection: Connection) -> None:
+def forget_changes(connection: Connection) -> None:
     """Forget changes that an earlier, rolled-back transaction of the connection had collected."""
     connection.info[_NOTED] = Counter()
 
 
-def note(connection: Connection, kind: Kind, name: str | None, change: int) -> None:
+def note_change(connection: Connection, kind: Kind, name: str | None, change: int) -> None:
     """Collect a change of a total, to be written when this transaction ends; `name` is None for jobs without a key."""
     connection.info[_NOTED][kind, name or ""] += change
 
 
-def settle(connection: Connection) -> None:
+def write_changes(connection: Connection) -> None:
     """Write the changes that this transaction has collected."""
     part = 0 if connection.dialect.name == "sqlite" else secrets.randbelow(_PARTS)
     for (kind, name), change in sorted(connection.info.pop(_NOTED).items()):
         if change:
             row = {"kind": kind, "name": name, "part": part, "value": change}
-            put(connection, schema.totals, row, lambda added: {"value": _ROWS.value + added.value})
+            upsert_row(connection, schema.totals, row, lambda added: {"value": _ROWS.value + added.value})
 
 
 def total(connection: Connection, kind: Kind, name: str | None) -> int:

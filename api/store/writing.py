@@ -36,7 +36,7 @@ def insert_new(
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
 
-def put(
+def upsert_row(
     connection: Connection,
     table: Table,
     values: Mapping[str, Any],

@@ -24,7 +24,7 @@ from memplan.api.logs import log_config, log_context
 from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
-from memplan.solvers.processes.harden import take_at_most
+from memplan.solvers.processes.harden import limit_memory
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.control import Deadline
 
@@ -106,7 +106,7 @@ class _Child:
         self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
     ) -> None:
         """Run a task within its memory limit and niceness, and send its answer or error to the parent."""
-        take_at_most(most_bytes)
+        limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)
         reporter = _Reporter(self._send)

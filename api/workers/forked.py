@@ -22,7 +22,7 @@ from memplan.api.store.job import WorkAnswer
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, add_way
 from memplan.planner.foreign.imported import reader_fault
 from memplan.solvers.processes.child import memory_in_use, reading_memory
-from memplan.solvers.processes.harden import write_no_file
+from memplan.solvers.processes.harden import forbid_file_writing
 from memplan.solvers.search.control import Control
 
 _KINDS: tuple[type[InputError], ...] = FormatError, TimeOverError, OptionError
@@ -112,7 +112,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         os.dup2(writing, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-        write_no_file()
+        forbid_file_writing()
         faulthandler.disable()
         try:
             send(work(send), is_last=True)

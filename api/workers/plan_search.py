@@ -13,7 +13,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.plan.reason import REASON_S, add_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.profiles import so_far, solve_profile
+from memplan.solvers.portfolio.profiles import interim_result, solve_profile
 from memplan.solvers.portfolio.solve import search_plan
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
@@ -38,13 +38,13 @@ def search(
         result = _search_equal_pools(problem, options, control, start)
     elif profile is None:
         one = OneSearch(problem, options, control, start=start, instance=instance)
-        control.watch(one.so_far)
+        control.watch(one.interim_result)
         result = one.finish()
     else:
 
         def watch(best: Callable[[], SolveResult | None]) -> None:
             def profile_result() -> SolveResult | None:
-                return None if (best_now := best()) is None else so_far(problem, profile, best_now)
+                return None if (best_now := best()) is None else interim_result(problem, profile, best_now)
 
             control.watch(profile_result)
 
@@ -63,7 +63,7 @@ def best_known(asked: PlanSearch) -> SolveResult:
         return _search_equal_pools(asked.problem, options, control, asked.start)
     result = OneSearch(asked.problem, options, control, start=asked.start).finish()
     profile = asked.options.profile_of(asked.problem)
-    return result if profile is None else so_far(asked.problem, profile, result)
+    return result if profile is None else interim_result(asked.problem, profile, result)
 
 
 def _search_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:

@@ -17,7 +17,7 @@ from memplan.api.settings import Settings
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
-from memplan.solvers.processes.folders import remove_left
+from memplan.solvers.processes.folders import remove_leftover_folders
 
 _CANCEL_S = 3.0
 """The seconds that a cancelled task has to answer before its child process is killed."""
@@ -45,7 +45,7 @@ class ChildPool:
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
         self._niceness = settings.niceness
-        remove_left()
+        remove_leftover_folders()
         self._template = Template()
         self._changing = threading.Lock()
         self._idle: list[ForkedChild] = []

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from memplan.planner import __version__
 from memplan.planner.errors import MemplanError, OptionError, excerpt
-from memplan.planner.errors.extras import require
+from memplan.planner.errors.extras import require_packages
 from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
     host, _, port = where.rpartition(":")
     if scheme not in ("dask", "ray") or not host or not (port.isdecimal() and int(port) < 2**16):
         raise OptionError(f"on: must be dask://HOST:PORT or ray://HOST:PORT, got {excerpt(address)}")
-    require("on:", ["distributed"] if scheme == "dask" else ["ray", "grpc"])
+    require_packages("on:", ["distributed"] if scheme == "dask" else ["ray", "grpc"])
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except OSError as error:

@@ -10,12 +10,12 @@ from functools import partial
 from memplan.api.cli.advice import CommandLine, Keep
 from memplan.api.cli.asking import LineOutcome, say_wrong
 from memplan.api.cli.running import FAULT
-from memplan.api.cli.streams import STANDARD, read_bytes, say
+from memplan.api.cli.streams import STANDARD, print_message, read_bytes
 from memplan.extensions.bench.away import missing_packages, required_packages
 from memplan.extensions.bench.clusters import MachineLostError, executor_on
 from memplan.extensions.bench.running import run
 from memplan.extensions.bench.shares import LineResult, SentLine, Share, run_share
-from memplan.files import save
+from memplan.files import write_file_atomically
 from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
 
@@ -56,9 +56,9 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
     """Print the messages and write the files of a command line that ran on another machine."""
     if done.said:
-        say(done.said.rstrip("\n"))
+        print_message(done.said.rstrip("\n"))
     for path, data in done.files.items():
-        save(path, data.encode())
+        write_file_atomically(path, data.encode())
     if keep is not None and done.answer is not None:
         keep(line, line.question.answer.model_validate_json(done.answer))
     say_wrong(line, done.wrong)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from memplan.api.cli.streams import say, write
+from memplan.api.cli.streams import print_message, write_output
 from memplan.extensions.bench.comparison import compare
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result, open_for_appending, read_results, write_result
@@ -29,7 +29,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
         results, file = stack.enter_context(open_for_appending(output)) if output else ([], sys.stdout.buffer)
         waiting = remaining_tasks(wanted, results)
         if len(waiting) < len(wanted):
-            say(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
+            print_message(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
         runs, began = (
             _run_locally(stack, waiting, at_once) if on is None else _run_on_cluster(stack, waiting, on),
             time.monotonic(),
@@ -38,7 +38,9 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
             write_result(file, result)
             results.append(result)
             left = (len(waiting) - number) * (time.monotonic() - began) / number
-            say(f"[{number}/{len(waiting)}] {_result_text(result)}{f'; {left:.0f} s left' if left >= 1 else ''}")
+            print_message(
+                f"[{number}/{len(waiting)}] {_result_text(result)}{f'; {left:.0f} s left' if left >= 1 else ''}"
+            )
         return results
 
 
@@ -69,7 +71,7 @@ def _result_text(result: Result) -> str:
 def report(results: Sequence[Result]) -> bool:
     """Print the report, and return True if all plans are valid and no claim is contradicted."""
     summary = Summary(results)
-    say(text_report(summary).rstrip("\n"))
+    print_message(text_report(summary).rstrip("\n"))
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
 
 
@@ -77,8 +79,8 @@ def tell_comparison(old: Path, new: Path) -> bool:
     """Print the changes between two files of results, and return True if there is no regression."""
     comparison = compare(read_results(old), read_results(new))
     for note in comparison.notes:
-        say(note)
+        print_message(note)
     changes = [f"better: {sentence}" for sentence in comparison.improvements]
     changes += [f"WORSE: {sentence}" for sentence in comparison.regressions]
-    write(None, "".join(f"{change}\n" for change in changes).encode())
+    write_output(None, "".join(f"{change}\n" for change in changes).encode())
     return not comparison.regressions

@@ -12,7 +12,7 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import Barrier, CascadeAnswer, CascadePoint, SweptPoint, SweptRow
 from memplan.extensions.cascade.regions.regions import Cascade, whole_name
 from memplan.extensions.cascade.search.options import CascadeOptions as CascadeOptions
-from memplan.extensions.cascade.search.options import combinations
+from memplan.extensions.cascade.search.options import swept_options
 from memplan.extensions.cascade.search.solve import search_cascades
 from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.inputs import TARGET
@@ -21,7 +21,7 @@ from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.networks.inputs import GRAPH
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.options import unaligned_graph
-from memplan.extensions.networks.order.room_inside import add_region_room
+from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
 from memplan.planner.errors import OptionError, excerpt
 from memplan.questions.question import ChartView, Control, Question
 
@@ -81,7 +81,7 @@ def cascade(
         raise OptionError("target.engine.rate: is required, as operations have multiplications instead of times")
     running, latency = control.begin(options), partial(latency_of_point, target=target)
     if isinstance(graph, OperationGraph):
-        graph = add_region_room(graph, alignment=options.alignment)
+        graph = enlarge_workspaces_for_regions(graph, alignment=options.alignment)
     answer = (_search_combinations if options.sweep else search_cascades)(graph, options, running, latency)
     return answer if options.point is None or not answer.points else answer.add_plans(options.point)
 
@@ -93,7 +93,7 @@ def _search_combinations(
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
     """Search each combination of the swept options; return the lowest answer with the points of all."""
-    chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
+    chosen, rows, best = swept_options(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
             break

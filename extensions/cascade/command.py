@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
-from memplan.api.cli.streams import FOLDER, PAGE, write
+from memplan.api.cli.streams import FOLDER, PAGE, write_output
 from memplan.extensions.cascade.cascade import QUESTION
 from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
@@ -31,7 +31,7 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
 def cascade(line: CommandLine) -> int:
     """Print the answer and write the output files. If a model is to be written, its own access maps are searched."""
     load_writing(line.given)
-    call = read(line)
+    call = read_call(line)
     graph, model = call.values["graph"], None
     refuse_no_model(call)
     if call.has_output(*_MODELS):
@@ -39,8 +39,8 @@ def cascade(line: CommandLine) -> int:
 
         model = call.run_in_time(lambda: model_in_parts(call.reader, graph, call.options))
         call.values = {"graph": model.access}
-    answer = ask(call)
-    show(call, answer)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
     drawn = {PAGE: lambda _path: _page_of_answer(call, answer), _PICTURE: lambda _path: _picture_of_answer(answer)}
     written = {
         _SCHEDULE: lambda path: _schedule_of_answer(call, answer, path),
@@ -50,7 +50,7 @@ def cascade(line: CommandLine) -> int:
         call,
         {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _write_model(call, graph, model, answer, path))},
     )
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def _page_of_answer(call: Call, answer: Any) -> bytes:
@@ -66,12 +66,12 @@ def _picture_of_answer(answer: Any) -> bytes:
 
 
 def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
-    from memplan.extensions.cascade.schedule_report import schedule
+    from memplan.extensions.cascade.schedule_report import schedule_script
 
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return None
-    return schedule(answer.points[-1])
+    return schedule_script(answer.points[-1])
 
 
 def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
@@ -95,5 +95,5 @@ def _write_c(call: Call, graph: Any, answer: Any, path: str) -> None:
 
     files = c_files(answer, graph, Path(path).resolve().name)
     for name, content in files.items():
-        write(str(Path(path) / name), content)
+        write_output(str(Path(path) / name), content)
     call.said.append(f"{path} has {', '.join(files)}: an arena of {answer.points[-1].peak} bytes")

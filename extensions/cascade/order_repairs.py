@@ -18,7 +18,7 @@ from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.questions import search
+from memplan.questions import load_search
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -136,7 +136,7 @@ class _OrderPlanner:
         """Find the cheapest recomputation that fits, within `limit_s` seconds, and yield it as a repair."""
         self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
-        answer = search("recompute")(self.graph, options, self.control.limit_to(limit_s))
+        answer = load_search("recompute")(self.graph, options, self.control.limit_to(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
             if point.peak > self.capacity or not point.clones or point.placed is None:
                 continue

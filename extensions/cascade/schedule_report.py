@@ -8,7 +8,7 @@ from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.regions.regions import CascadeRegion, Mode
 
 
-def schedule(point: CascadePoint) -> bytes:
+def schedule_script(point: CascadePoint) -> bytes:
     """Return the script: the tiles of each region, and the loop levels at which its operations are computed and stored.
 
     A rolling tensor is computed in every step, and stored outside of the loop in a fold (ring) of rows and columns.
@@ -26,7 +26,7 @@ def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) ->
     if region.kind == "whole":
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
-    yield f"# r{number}: {region.kind}, {region.trips} steps"
+    yield f"# r{number}: {region.kind}, {region.n_steps} steps"
     # Write steps of part of a row as whole rows; these compute more at once than folds store, so omit the folds.
     stride = region.stride or (0, 0)
     is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
@@ -38,7 +38,7 @@ def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) ->
     yield f"{sink}.compute_root().{cut}"
     for v in range(last - 1, region.first_operation - 1, -1):
         tensor, name = graph.operations[v].outputs[0], f"op{graph.origin(v)}"
-        hold = region.holds[tensor]
+        hold = region.buffer_by_tensor[tensor]
         outside = {"rows": "root", "panels": f"{sink}, y"}.get(region.kind)
         stored: dict[Mode, str] = {"whole": ".store_root()", "recompute": "", "roll": ""}
         if outside is not None and hold.kept:

@@ -13,8 +13,8 @@ from pathlib import Path
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 symbols, boxes = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("symbols", "boxes"))
-Refused, Undecided, Symbols, add, key = (
-    getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "key")
+Refused, Undecided, Symbols, add, form_key = (
+    getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "form_key")
 )
 prove, same = boxes.prove, boxes.has_equal_maximum
 
@@ -73,7 +73,7 @@ class Plan:
         seen = {}
         for buffer in (each for each in order if each not in self.views):
             below = frozenset(tops[time] for time in sections[buffer]) - {None}
-            rows = {key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
+            rows = {form_key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
             key_of_rows = frozenset(rows)
             if key_of_rows not in seen:
                 seen[key_of_rows] = symbols.maximal_forms(rows.values()) if rows else [{}]
@@ -118,7 +118,9 @@ def compare(plan, answer, problem):
         if not same(symbols, [size], [plan.size[i]]):
             raise Refused(f"the size of buffer {i} must be that of the problem")
         pin = row.get("offset")
-        if (pin is None) != (i not in plan.pins) or (pin is not None and key(symbols.read(pin)) != key(plan.pins[i])):
+        if (pin is None) != (i not in plan.pins) or (
+            pin is not None and form_key(symbols.read(pin)) != form_key(plan.pins[i])
+        ):
             raise Refused(f"the pin of buffer {i} must be that of the problem")
     _compare_rules(plan, rows, problem.get("conflicts") or ())
 

@@ -9,8 +9,8 @@ from pathlib import Path
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 symbols = import_module(f"{__package__ or ''}.symbols".lstrip("."))
-Refused, Undecided, add, key, times = (
-    getattr(symbols, name) for name in ("Refused", "Undecided", "add", "key", "times")
+Refused, Undecided, add, form_key, multiply = (
+    getattr(symbols, name) for name in ("Refused", "Undecided", "add", "form_key", "multiply")
 )
 no_less_than_0 = symbols.no_less_than_0
 
@@ -19,7 +19,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 def has_equal_maximum(symbols, some, others):
     """Return True if two lists of forms are proved to have equal maxima for all symbol values."""
-    if {*map(key, some)} == {*map(key, others)}:
+    if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
         for a, b in ((some, others), (others, some)):
@@ -42,9 +42,9 @@ def prove(symbols, peaks, loads, over):
 
     def is_within(form, load, box):
         symbols.stop_if_over()  # One box with many forms may take seconds.
-        pair = (key(form), key(load))
+        pair = (form_key(form), form_key(load))
         if pair not in room:
-            room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
+            room[pair] = symbols.lower_bound_forms(add(multiply(load, {(): top}), form, -bottom))
         return all(no_less_than_0(each, box) for each in room[pair])
 
     for at in symbols.points:

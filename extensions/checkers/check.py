@@ -13,12 +13,18 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 names = ("read", "problem", "claims", "costs", "prices")
 reading, problems, claims, costs, prices = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
-Refused, Problem, reach, INF, number = reading.Refused, problems.Problem, problems.reach, problems.INF, claims.number
+Refused, Problem, free_bytes_end, INF, number = (
+    reading.Refused,
+    problems.Problem,
+    problems.free_bytes_end,
+    problems.INF,
+    claims.number,
+)
 INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 
 @lru_cache(1 << 16)
-def entry_of(word):
+def parse_entry(word):
     """Return a buffer and its least offset in each pool, from a word `BUFFER:OFFSET,...` of a lemma."""
     i, lows = word.split(":")
     return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
@@ -32,7 +38,7 @@ class Claim:
         self.least, self.said = least, said
 
     @cache
-    def first(self, i):
+    def least_offsets(self, i):
         """Return a buffer's least offset in each empty pool, or None if the buffer has size 0."""
         p = self.problem
         return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
@@ -82,7 +88,7 @@ class Claim:
             step, r, _ = self.problem.place(i, q)
             if step % grain == 0 and (r - rest) % grain == 0:
                 amount, waste = amount + size + -size % grain, max(waste, -size % grain)
-                if reach(blocks[q], grain, rest, at, amount) - waste > self.ends[q]:
+                if free_bytes_end(blocks[q], grain, rest, at, amount) - waste > self.ends[q]:
                     return True
         return False
 
@@ -116,7 +122,7 @@ class Claim:
             self.worths.append(costs.cost_test(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
         elif word in ("l", "s"):
             refs, words = rest[1 : (first := 3 if word == "l" else 1 + count)], rest[first:]
-            low = dict(map(entry_of, words))
+            low = dict(map(parse_entry, words))
             if len(low) < len(words) or not p.solid.issuperset(low) or {*map(len, low.values())} - {count}:
                 raise ValueError("the state of a lemma must be valid", *rest)
             self.add_lemma(word, number(rest[0]), refs, low)
@@ -126,7 +132,7 @@ class Claim:
     def close(self, ref):
         """Check the last line of a claim, which must refute the initial state, in which no buffer is placed."""
         alone = [number(ref[1:])] if ref[0] == "!" else []
-        if not self.is_refuted(self.first, "-" if alone else ref, alone):
+        if not self.is_refuted(self.least_offsets, "-" if alone else ref, alone):
             raise Refused("the last line must refute that the buffers fit")
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import gcd
 
 
-def prices(problem, kind, parts):
+def cost_by_buffer_and_pool(problem, kind, parts):
     """Return the cost of each buffer in each pool, in integer multiples of 1 / `parts`.
 
     In a profile whose pools all cost the same, the first pool counts 0, the second 1, and so on.
@@ -37,21 +37,21 @@ def cost_test(claim, words):
     ((scale,), *rows), least, parts = words, claim.least, int(claim.said[2])
     if scale < 1 or parts < 1:
         raise ValueError("scale and parts must be at least 1")
-    price = prices(claim.problem, claim.said[0], parts)
+    price = cost_by_buffer_and_pool(claim.problem, claim.said[0], parts)
     charged, capacity = {i: [scale * cost for cost in costs] for i, costs in price.items()}, 0
     for number, q, weight in rows:
         members, blocks = claim.sets[number]
         capacity += weight * free_bytes(blocks[q], claim.ends[q])
         for i in members:
             charged[i][q] += weight * claim.problem.size[i]
-    may = {i: [q for q, low in enumerate(claim.first(i)) if low < 2**80] for i in price}
+    may = {i: [q for q, low in enumerate(claim.least_offsets(i)) if low < 2**80] for i in price}
     base = sum(price[i][may[i][0]] for i in price if may[i])
     step = gcd(*(price[i][q] - price[i][may[i][0]] for i in price for q in may[i]))
 
     def is_too_dear(low):
         total = -capacity
         for i, charges in charged.items():
-            homes = [q for q, at in enumerate(low(i) or claim.first(i)) if at < 2**80]
+            homes = [q for q, at in enumerate(low(i) or claim.least_offsets(i)) if at < 2**80]
             if not homes:
                 return True
             total += min(charges[q] for q in homes)

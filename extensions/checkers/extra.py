@@ -23,12 +23,12 @@ Refused = orders.Refused
 STATES = 300_000
 
 
-def bits(numbers):
+def bit_set(numbers):
     """Return a bit mask in which the bits with the given numbers are set."""
     return sum(1 << k for k in set(numbers))
 
 
-def members(mask):
+def numbers_of_bits(mask):
     """Yield the numbers of the bits set in a mask, in ascending order."""
     while mask:
         yield (mask & -mask).bit_length() - 1
@@ -48,18 +48,20 @@ class Runs:
         if any(type(op.get("cost")) is not int or op["cost"] < 0 for op in ops):
             raise ValueError("ops: each must have a cost of at least 0")
         self.size, self.maker, self.work = graph.size, graph.maker, graph.work
-        self.needs = [bits(op.get("in") or ()) for op in ops]
-        self.makes = [bits(op.get("out") or ()) for op in ops]
-        self.before = [bits(some) for some in graph.before]
+        self.needs = [bit_set(op.get("in") or ()) for op in ops]
+        self.makes = [bit_set(op.get("out") or ()) for op in ops]
+        self.before = [bit_set(some) for some in graph.before]
         self.cost = [op["cost"] for op in ops]
         self.is_again = [not op.get("once") for op in ops]
-        self.kept = bits(t for t in graph.lasting if graph.size[t])
-        self.given = bits(t for t, v in enumerate(graph.maker) if v is None and (graph.users[t] or t in graph.lasting))
-        self.every = bits(range(len(ops)))
+        self.kept = bit_set(t for t in graph.lasting if graph.size[t])
+        self.given = bit_set(
+            t for t, v in enumerate(graph.maker) if v is None and (graph.users[t] or t in graph.lasting)
+        )
+        self.every = bit_set(range(len(ops)))
 
     def bytes_of(self, tensors):
         """Return the size in bytes of a set of tensors, given as a bit mask."""
-        return sum(self.size[t] for t in members(tensors))
+        return sum(self.size[t] for t in numbers_of_bits(tensors))
 
     def missing_runs(self, done, memory):
         """Return (tensors still needed in memory, operations that must run again, their cost), or None."""
@@ -93,7 +95,7 @@ class Runs:
 
     def removable_sets(self, tensors, over):
         """Yield the minimal subsets of some tensors that have at least `over` bytes, as bit masks."""
-        rows = sorted(members(tensors), key=lambda t: -self.size[t])
+        rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
             if over <= 0:
@@ -136,7 +138,7 @@ def excess_and_removable(runs, v):
     return there - runs.limit, [(size, runs.cost[u]) for u, size in of_maker.items()]
 
 
-def is_dear(rows, over, cost, nodes=10_000):
+def costs_at_least(rows, over, cost, nodes=10_000):
     """Return True if each choice of rows (bytes, cost) with at least `over` bytes costs at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
@@ -162,7 +164,7 @@ def is_dear(rows, over, cost, nodes=10_000):
 
 def first_too_costly(runs, cost, operations):
     """Return the first of the operations whose excess alone costs at least `cost`, or None."""
-    return next((v for v in operations if is_dear(*excess_and_removable(runs, v)[::-1], cost)), None)
+    return next((v for v in operations if costs_at_least(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
 def check(text, limit, cost, states=STATES):
@@ -197,7 +199,7 @@ def check(text, limit, cost, states=STATES):
     return len(best)
 
 
-def check_beside(text, limit, cost, v):
+def check_one_operation(text, limit, cost, v):
     """Return the words for a proof by the excess during operation v alone. Raises Refused if that proves nothing."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
@@ -213,7 +215,7 @@ if __name__ == "__main__":
             text, limit = graph.read(), int(sys.argv[2])
         cost = None if sys.argv[3] == "none" else int(sys.argv[3])
         if len(sys.argv) > 4:
-            proof = check_beside(text, limit, cost, int(sys.argv[4]))
+            proof = check_one_operation(text, limit, cost, int(sys.argv[4]))
         else:
             proof = f"{check(text, limit, cost)} states"
         what = "is" if cost is None else f"costs less than {cost}"

@@ -12,7 +12,7 @@ def add(left, right, factor=1):
     return {names: value for names, value in total.items() if value}
 
 
-def times(left, right):
+def multiply(left, right):
     """Return the product of two forms."""
     products = {}
     for (a, x), (b, y) in product(left.items(), right.items()):
@@ -28,18 +28,18 @@ def constant_value(form):
     return form.get((), 0)
 
 
-def key(form):
+def form_key(form):
     """Return a hashable key that is the same for equal forms."""
     return frozenset(form.items())
 
 
-def put(form, name, value):
+def substitute(form, name, value):
     """Return a form with `name` replaced by the form `value`."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
         for _ in range(names.count(name)):
-            term = times(term, value)
+            term = multiply(term, value)
         replaced = add(replaced, term)
     return replaced
 
@@ -61,7 +61,9 @@ def no_less_than_0(form, box):
     for name in sorted({name for names in form for name in names}):
         low, high = box[name]
         width = 1 if high is None else high - low
-        rows = put(rows, name, {(name,): width, (): low} if low and width else {(name,): width} if width else {(): low})
+        rows = substitute(
+            rows, name, {(name,): width, (): low} if low and width else {(name,): width} if width else {(): low}
+        )
     if all(value >= 0 for value in rows.values()):
         return True
     axes = [name for name in sorted({name for names in rows for name in names}) if box[name][1] is not None]

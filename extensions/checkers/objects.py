@@ -13,7 +13,7 @@ from pathlib import Path
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 reading = import_module(f"{__package__ or ''}.read".lstrip("."))
-Refused, need = reading.Refused, reading.need
+Refused, require = reading.Refused, reading.require
 PROBLEM = "kind=S name=S? interval=w ratio=a? alignment=a buffers=l"
 BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
 
@@ -23,7 +23,9 @@ class Demand:
 
     def __init__(self, row, shift, alignment):
         row = reading.fields(row, BUFFER, "id", "start", "end")
-        need(("size" in row) != ("width" in row) and ("width" in row) == ("height" in row), "a size or two sides", row)
+        require(
+            ("size" in row) != ("width" in row) and ("width" in row) == ("height" in row), "a size or two sides", row
+        )
         self.kind = ("bytes" if "size" in row else "texels", row.get("kind"))
         size = -(-row.get("size", 0) // alignment) * alignment
         self.sides, self.name = (row.get("width", size), row.get("height", 1)), row["id"]
@@ -33,10 +35,10 @@ class Demand:
 def read(text):
     """Return the buffers of a problem, and the largest ratio of side lengths in one object, or None."""
     data = reading.fields(json.loads(text, object_pairs_hook=reading.unique_object), PROBLEM, "kind", "buffers")
-    need(data["kind"] == "objects", "a problem of another kind")
+    require(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
     rows = [Demand(row, shift, data.get("alignment", 1)) for row in data["buffers"]]
-    need(len({row.name for row in rows}) == len(rows), "an id twice")
+    require(len({row.name for row in rows}) == len(rows), "an id twice")
     return rows, data.get("ratio")
 
 

@@ -16,7 +16,7 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 names = ("check", "problem", "read", "costs")
 checker, problems, reading, costs = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
-Refused, need = reading.Refused, reading.need
+Refused, require = reading.Refused, reading.require
 
 
 def placements(text):
@@ -28,20 +28,21 @@ def placements(text):
     else:
         head, *lines = [line.rstrip("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
         at = {name.strip(" "): k for k, name in enumerate(head)}
-        need(
+        require(
             "id" in at and "offset" in at and all(len(line) == len(head) for line in lines),
             "a table must have the columns id and offset",
         )
         rows = [
-            [line[at["id"]], line[at["pool"]] if "pool" in at else None, number(line[at["offset"]])] for line in lines
+            [line[at["id"]], line[at["pool"]] if "pool" in at else None, parse_integer(line[at["offset"]])]
+            for line in lines
         ]
     for name, pool, offset in rows:
         is_right = reading.KINDS["i"](name) and type(offset) is int and 0 <= offset < 2**63
-        need(is_right and (pool is None or type(pool) is str), "a placement must be valid, got", name, pool, offset)
+        require(is_right and (pool is None or type(pool) is str), "a placement must be valid, got", name, pool, offset)
     return rows
 
 
-def number(text):
+def parse_integer(text):
     """Return the integer that a cell of a table contains."""
     return checker.number(text.strip(" "))
 
@@ -59,8 +60,8 @@ class Plan:
         pools = heaps if heap else {pool.get("name", "default"): q for q, pool in enumerate(mine)}
         self.at, seen = {}, set()
         for name, pool, offset in rows:
-            need(name in index and name not in seen, "a placement must be of a buffer of the problem, once", name)
-            need(pool is None or pool in pools, "a placement must be in a pool of the problem", pool)
+            require(name in index and name not in seen, "a placement must be of a buffer of the problem, once", name)
+            require(pool is None or pool in pools, "a placement must be in a pool of the problem", pool)
             seen.add(name)
             root, above = p.rows[index[name]]["root"]
             place = (pools[pool] if pool in pools else 0, offset - above)
@@ -94,7 +95,7 @@ class Plan:
             alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
             if p.meets(i, j) or (frozenset((i, j)) in p.sharing and alive and not is_shared):
                 raise Refused(f"buffers {p.rows[i]['id']!r} and {p.rows[j]['id']!r} must not share bytes")
-        for pair, weight in self.clashes():
+        for pair, weight in self.bank_clashes():
             if weight is None:
                 raise Refused(f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} must not share a bank")
 
@@ -144,7 +145,7 @@ class Plan:
         (q, low), (other, offset) = self.at[i], self.at[j]
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
-    def clashes(self):
+    def bank_clashes(self):
         """Yield the pairs of `bank` rules that touch a common bank, each with its weight (None: forbidden)."""
         p = self.problem
         for use in self.data.get("bank") or ():
@@ -179,9 +180,9 @@ class Plan:
         """Return the cost: traffic times costs of pools, plus weights of shared banks and prices of shared bytes."""
         p = self.problem
         parts = 10**60
-        price = costs.prices(p, "cost", parts)
+        price = costs.cost_by_buffer_and_pool(p, "cost", parts)
         moved = sum(price[i][self.at[i][0]] for i in p.solid)
-        weights = [Fraction(weight) for _, weight in self.clashes()]
+        weights = [Fraction(weight) for _, weight in self.bank_clashes()]
         return Fraction(moved, parts) + sum(weights) + sum(map(Fraction, self.reuse_prices()))
 
 

@@ -26,7 +26,7 @@ def proved_bound(problem, scale, parts):
     """
     prices, seen, total = prices_of(problem), set(), 0
     for part in parts:
-        amount, used = added_up(problem, prices, scale, part)
+        amount, used = clique_sum(problem, prices, scale, part)
         if not seen.isdisjoint(used):
             raise ValueError("each pair must be in one part only")
         seen.update(used)
@@ -35,7 +35,7 @@ def proved_bound(problem, scale, parts):
     return total
 
 
-def added_up(problem, prices, scale, cliques):
+def clique_sum(problem, prices, scale, cliques):
     """Return the sum that the cliques of a part prove, times `scale`, and the pairs whose prices they use."""
     used, total = {}, 0
     for times, divisor, *members in cliques:

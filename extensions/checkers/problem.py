@@ -87,7 +87,7 @@ class Problem:
         return at if at <= end - size else INF
 
 
-def reach(blocks, grain, rest, at, amount):
+def free_bytes_end(blocks, grain, rest, at, amount):
     """Return the least end with `amount` free bytes above `at` outside of `blocks`, in whole cells of `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:

@@ -18,7 +18,7 @@ COLUMNS = {"id": "id", "size": "size", "lower": "start", "start": "start", "uppe
 COLUMNS |= {"alignment": "alignment", "offset": "offset"}
 
 
-def need(is_so, *rule):
+def require(is_so, *rule):
     """Raise ValueError with the parts of a rule unless a condition is true."""
     if not is_so:
         raise ValueError(*rule)
@@ -60,32 +60,32 @@ KINDS["T"] = is_list_of(is_list_of(KINDS["t"], 2, 2), 1)
 def fields(value, spec, *required):
     """Return the non-null fields of a JSON object. Raises ValueError for fields that the spec does not allow."""
     kinds = dict(word.split("=") for word in spec.split())
-    need(type(value) is dict, "must be an object, got", value)
+    require(type(value) is dict, "must be an object, got", value)
     for name, entry in value.items():
         kind = kinds.get(name)
-        need(kind, "must not have unknown fields, got", name)
+        require(kind, "must not have unknown fields, got", name)
         is_right = entry in WORDS[name] if kind[0] == "w" else KINDS[kind[0]](entry)
-        need(is_right or (entry is None and kind[1:]), "must have a valid value, got", name, entry)
+        require(is_right or (entry is None and kind[1:]), "must have a valid value, got", name, entry)
     fields = {name: entry for name, entry in value.items() if entry is not None}
-    need(fields.keys() >= {*required}, "must have the fields", *required)
+    require(fields.keys() >= {*required}, "must have the fields", *required)
     return fields
 
 
 def unique_object(pairs):
     """Return a JSON object as a dict. Raises ValueError if a key occurs twice."""
-    need(len(dict(pairs)) == len(pairs), "each key of an object must occur once")
+    require(len(dict(pairs)) == len(pairs), "each key of an object must occur once")
     return dict(pairs)
 
 
 def integer(text):
     """Return the integer in a JSON number. Raises ValueError for -0 and for more than 40 characters."""
-    need(text != "-0" and len(text) <= 40, "must be an integer other than -0 of at most 40 characters, got", text)
+    require(text != "-0" and len(text) <= 40, "must be an integer other than -0 of at most 40 characters, got", text)
     return int(text)
 
 
 def decimal(text):
     """Return a JSON number as an exact fraction."""
-    need(
+    require(
         text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
         "must be a decimal number, got",
         text,
@@ -100,11 +100,11 @@ def constant(text):
 
 def half_open(start, end, shift):
     """Return a lifetime as a half-open range; `shift` is 1 if its given end is inclusive."""
-    need(start < end + shift <= 2**63 - 1, "a lifetime must end after its start, got", start, end)
+    require(start < end + shift <= 2**63 - 1, "a lifetime must end after its start, got", start, end)
     return start, end + shift
 
 
-def chains(after):
+def chain_ends(after):
     """Return (end, distance) of each chain; `after[i]` is (next, distance), or None at the end of a chain."""
     chains_ = {}
     for i in range(len(after)):
@@ -112,7 +112,7 @@ def chains(after):
         while i not in chains_ and after[i]:
             path.append(i)
             i = after[i][0]
-            need(len(path) <= len(after), "aliases and relative offsets must not form a cycle")
+            require(len(path) <= len(after), "aliases and relative offsets must not form a cycle")
         root, above = chains_.get(i, (i, 0))
         for j in reversed(path):
             above += after[j][1]
@@ -131,13 +131,15 @@ def read_json(text, interval):
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
     index, names = {row["id"]: i for i, row in enumerate(rows)}, {pool.get("name", "default") for pool in data["pools"]}
-    need(len(index) == len(rows) and len(names) == len(data["pools"]), "ids and pool names must be unique")
+    require(len(index) == len(rows) and len(names) == len(data["pools"]), "ids and pool names must be unique")
     uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
     data["reuse"] = [fields(row, "pairs=P cost=a", "pairs", "cost") for row in data.get("reuse", ())]
     uses += [pair for row in data["reuse"] for pair in row["pairs"]]
     named = [*data.get("conflicts", ()), *data.get("may_share", ()), *data.get("together", ()), *uses]
-    need(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "ids must exist")
-    need(all(first != second for first, second in data.get("may_share", ())), "a pair must have two different buffers")
+    require(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "ids must exist")
+    require(
+        all(first != second for first, second in data.get("may_share", ())), "a pair must have two different buffers"
+    )
     data["interval"] = data.get("interval") or interval or "half-open"
     shift = SHIFTS[data["interval"]]
     for row in rows:
@@ -146,51 +148,55 @@ def read_json(text, interval):
         row["lives"] = [half_open(start, end, shift) for start, end in lives]
     after = [(index[row["alias_of"]], row.get("alias_offset", 0)) if "alias_of" in row else None for row in rows]
     for row, inside in zip(rows, after):
-        need(not inside or inside[1] + row["size"] <= rows[inside[0]]["size"], "an alias must be inside its buffer")
+        require(not inside or inside[1] + row["size"] <= rows[inside[0]]["size"], "an alias must be inside its buffer")
     ties = [(index[row["relative"]["to"]], 0) if "relative" in row else None for row in rows]
-    for row, root, end in zip(rows, chains(after), chains([a or b for a, b in zip(ties, after)])):
+    for row, root, end in zip(rows, chain_ends(after), chain_ends([a or b for a, b in zip(ties, after)])):
         row["root"], row["group"] = root, end[0]
     return data
 
 
 def check_row(row, index, names):
     """Raise ValueError if fields of a buffer contradict each other."""
-    need(("start" in row) == ("end" in row), "a lifetime must have both a start and an end")
-    need("start" not in row or "lifetimes" not in row, "lifetimes must not be given with start and end")
+    require(("start" in row) == ("end" in row), "a lifetime must have both a start and an end")
+    require("start" not in row or "lifetimes" not in row, "lifetimes must not be given with start and end")
     if mod := row.get("offset_mod"):
         fields(mod, "modulus=a remainder=b", "modulus", "remainder")
-        need(mod["remainder"] < mod["modulus"], "a remainder must be below its modulus")
+        require(mod["remainder"] < mod["modulus"], "a remainder must be below its modulus")
     if tie := row.get("relative"):
-        need(fields(tie, "to=i offset=d", "to", "offset")["to"] in index, "relative must name a buffer of the problem")
+        require(
+            fields(tie, "to=i offset=d", "to", "offset")["to"] in index, "relative must name a buffer of the problem"
+        )
     if "alias_of" in row:
-        need(
+        require(
             row["alias_of"] in index and not tie and "no_cross" not in row,
             "an alias must name a buffer and have no relative or no_cross",
         )
-    need("alias_of" in row or "alias_offset" not in row, "alias_offset must be given with alias_of")
+    require("alias_of" in row or "alias_offset" not in row, "alias_offset must be given with alias_of")
     asked, barred = {*row.get("pools", names)}, {*row.get("forbid_pools", ())}
-    need(asked | barred <= names and asked - barred, "pools must exist, and one must be allowed")
-    need("offset" not in row or len(asked - barred) == 1, "a pinned buffer must have exactly one allowed pool")
+    require(asked | barred <= names and asked - barred, "pools must exist, and one must be allowed")
+    require("offset" not in row or len(asked - barred) == 1, "a pinned buffer must have exactly one allowed pool")
 
 
 def read_csv(text, interval):
     """Return the checked fields of a CSV table of buffers, with the derived fields that `read` describes."""
-    need(not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters")
+    require(
+        not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters"
+    )
     table = [line.removesuffix("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
     head = [cell.strip(" ") for cell in table[0]] if table else []
-    need({*head} <= COLUMNS.keys(), "a table must not have unknown columns, got", *head)
+    require({*head} <= COLUMNS.keys(), "a table must not have unknown columns, got", *head)
     columns = [COLUMNS[name] for name in head]
-    need(len({*columns}) == len(head) and {*columns} >= {"id", "size", "start", "end"}, "columns must occur once")
+    require(len({*columns}) == len(head) and {*columns} >= {"id", "size", "start", "end"}, "columns must occur once")
     interval = interval or ("closed" if "end" in head else "half-open")
     shift, rows = SHIFTS[interval], []
     for cells in table[1:]:
-        need(len(cells) == len(columns), "a row must have one cell per column, got", *cells)
+        require(len(cells) == len(columns), "a row must have one cell per column, got", *cells)
         cells_by_name = ((name, cell_of(name, cell)) for name, cell in zip(columns, cells))
         row = {name: value for name, value in cells_by_name if value is not None}
         rows.append(
             row | {"lives": [half_open(row["start"], row["end"], shift)], "root": (len(rows), 0), "group": len(rows)}
         )
-    need(len({row["id"] for row in rows} - {""}) == len(rows), "ids must be present and unique")
+    require(len({row["id"] for row in rows} - {""}) == len(rows), "ids must be present and unique")
     return {"buffers": rows, "interval": interval}
 
 
@@ -201,8 +207,10 @@ def cell_of(name, cell):
     cell = cell.strip(" ")
     if not cell and name in ("alignment", "offset"):
         return None
-    need(re.fullmatch("0|-?[1-9][0-9]{0,18}", cell), "must be an integer without leading zeros, got", cell)
-    need(KINDS[{"start": "t", "end": "t", "alignment": "a"}.get(name, "b")](int(cell)), "must be in range, got", cell)
+    require(re.fullmatch("0|-?[1-9][0-9]{0,18}", cell), "must be an integer without leading zeros, got", cell)
+    require(
+        KINDS[{"start": "t", "end": "t", "alignment": "a"}.get(name, "b")](int(cell)), "must be in range, got", cell
+    )
     return int(cell)
 
 

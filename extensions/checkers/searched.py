@@ -26,7 +26,7 @@ class Search:
         done = {k for k in range(len(macros.graph.ops)) if start >> k & 1}
         self.alive, self.waiting, self.at, self.swaps = {start: macros.graph.alive_after(done)}, [start], 0, []
 
-    def next(self):
+    def next_state(self):
         """Return the state that was queued first and not returned yet. Raises Refused if there is none."""
         if self.at == len(self.waiting):
             raise Refused("there must be a state for each line")
@@ -108,7 +108,7 @@ class Search:
             raise Refused("a swap must map the graph to itself")
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
-    def swapped(self, state, k):
+    def swap_macros(self, state, k):
         """Return a state with the macros of each pair of swap k exchanged."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
@@ -118,7 +118,7 @@ class Search:
         """Queue the image of a state under a sequence of swaps, which must be a smaller number than the state."""
         image = state
         for k in swaps:
-            image = self.swapped(image, k)
+            image = self.swap_macros(image, k)
         if image >= state:
             raise Refused("a state must be renamed to a smaller number")
         self.reach(image, self.alive[state])
@@ -138,11 +138,11 @@ def no_order(graph, budget, lines):
             search.swap([[*map(int, word.split(":"))] for word in words])
         elif kind == "all":
             for _ in range(int(words[0])):
-                search.branch(search.next())
+                search.branch(search.next_state())
         elif kind == "run" and words:
-            search.commit(search.next(), [*map(int, words)])
+            search.commit(search.next_state(), [*map(int, words)])
         elif kind == "as":
-            search.rename(search.next(), [*map(int, words)])
+            search.rename(search.next_state(), [*map(int, words)])
         else:
             raise Refused("it must have the format memplan-order/1")
     if search is None or search.at < len(search.waiting):

@@ -64,7 +64,7 @@ def peak(graph, steps):
     return most
 
 
-def floor(text):
+def lower_bound(text):
     """Return a lower bound for all orders: the live bytes at start and end, and during each operation alone."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]

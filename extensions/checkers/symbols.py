@@ -9,7 +9,13 @@ from pathlib import Path
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
-add, times, whole, key, put = forms.add, forms.times, forms.constant_value, forms.key, forms.put
+add, multiply, whole, form_key, substitute = (
+    forms.add,
+    forms.multiply,
+    forms.constant_value,
+    forms.form_key,
+    forms.substitute,
+)
 no_less_than_0, in_whole_numbers = forms.no_less_than_0, forms.integer_multiple
 
 MOST_FORMS = 2000
@@ -58,7 +64,7 @@ class Symbols:
         if kind in (ast.Add, ast.Sub):
             return add(left, right, 1 if kind is ast.Add else -1)
         if kind is ast.Mult:
-            return times(left, right)
+            return multiply(left, right)
         if kind is ast.FloorDiv:
             return self.floor(left, whole(right))
         if kind is ast.Mod:
@@ -68,7 +74,7 @@ class Symbols:
         if kind is ast.Pow and 0 <= whole(right) <= 16:
             form = {(): 1}
             for _ in range(whole(right)):
-                form = times(form, left)
+                form = multiply(form, left)
             return form
         raise ValueError(ast.unparse(tree))
 
@@ -83,7 +89,7 @@ class Symbols:
         if function == "//":
             return self.floor(dividend, divisor)
         quotient = self.floor(add(dividend, {(): divisor - 1}), divisor)
-        return quotient if function == "ceil" else times(quotient, {(): divisor})
+        return quotient if function == "ceil" else multiply(quotient, {(): divisor})
 
     def floor(self, form, divisor):
         """Return the form of floor(form / divisor). Integer parts are moved out, so that equal floors share an atom."""
@@ -95,16 +101,16 @@ class Symbols:
 
     def positive_part(self, form):
         """Return max(form, 0) as a form."""
-        if self.ends(form)[0] >= 0:
+        if self.enclosing_interval(form)[0] >= 0:
             return form
-        if self.ends(form)[1] <= 0:
+        if self.enclosing_interval(form)[1] <= 0:
             return {}
         if max(form.items())[1] < 0:
             return add(form, self._atom(add({}, form, -1), 0))
         return self._atom(form, 0)
 
     def _atom(self, form, divisor):
-        name = self.known.setdefault((key(form), divisor), f"@{len(self.known)}")
+        name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
 
@@ -128,15 +134,15 @@ class Symbols:
 
     # The following functions compute lower bounds of a form that contain no atoms.
 
-    def below(self, form):
+    def lower_bound_forms(self, form):
         """Return forms without atoms such that, at each symbol value, one of them is a lower bound of the form."""
-        key_of_form = key(form)
+        key_of_form = form_key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
             cases = [self._replace_floors(form)]
             while names := sorted({name for case in cases for row in case for name in row if name[0] == "@"}):
                 inner = self._replace_floors(self.atoms[names[0]][0])
-                cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
+                cases = [substitute(case, names[0], each) for case in cases for each in ({}, inner)]
                 if len(cases) > 256:
                     raise Undecided("one size has too many maxima")
             self.lowered[key_of_form] = [in_whole_numbers(self._drop_rests(case)) for case in cases]
@@ -147,7 +153,7 @@ class Symbols:
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)
-            form = put(form, name, add({n: Fraction(v, divisor) for n, v in inner.items()}, {("~" + name,): -1}))
+            form = substitute(form, name, add({n: Fraction(v, divisor) for n, v in inner.items()}, {("~" + name,): -1}))
         return form
 
     def _drop_rests(self, form):
@@ -163,16 +169,17 @@ class Symbols:
 
     def is_never_negative(self, form):
         """Return True if a form is proved to be at least 0 at all symbol values."""
-        key_of_form = key(form)
+        key_of_form = form_key(form)
         if key_of_form not in self.signs:
             self.stop_if_over()
             is_below = any(self.value(form, dict(at)) < 0 for at in self.points)
             self.signs[key_of_form] = not is_below and (
-                self.ends(form)[0] >= 0 or all(no_less_than_0(each, self.box) for each in self.below(form))
+                self.enclosing_interval(form)[0] >= 0
+                or all(no_less_than_0(each, self.box) for each in self.lower_bound_forms(form))
             )
         return self.signs[key_of_form]
 
-    def ends(self, form):
+    def enclosing_interval(self, form):
         """Return an interval that contains all values of a form, computed as if symbols and atoms were independent."""
         low = high = 0
         for names, value in form.items():
@@ -190,7 +197,7 @@ class Symbols:
             low, high = self.box[name]
             return low, math.inf if high is None else high
         inner, divisor = self.atoms[name]
-        low, high = self.ends(inner)
+        low, high = self.enclosing_interval(inner)
         if not divisor:
             return max(low, 0), max(high, 0)
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
@@ -206,7 +213,7 @@ class Symbols:
 
     def maximal_forms(self, forms):
         """Return the forms that may be the largest at some symbol values; all others are proved to be dominated."""
-        forms_left = list({key(form): form for form in forms}.values())
+        forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"one offset has {len(forms_left)} forms")
         values = [[self.value(form, dict(at)) for at in self.points] for form in forms_left]

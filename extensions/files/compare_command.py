@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import ON
 from memplan.api.cli.local.several_files import files_argument, has_several, run_each
 from memplan.api.cli.question_command import command_of
@@ -16,9 +16,9 @@ def compare(line: CommandLine) -> int:
     """Answer for one file, whose name is passed on, or for several."""
     if has_several(line):
         return run_each(line)
-    call = read(line)
+    call = read_call(line)
     if call.flags["name"] is None and call.files["file"] != STANDARD:
         call.change(name=call.files["file"])
-    answer = ask(call)
-    show(call, answer)
-    return end(call, answer)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
+    return end_call(call, answer)

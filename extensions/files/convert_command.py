@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.question_command import command_of
-from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
+from memplan.api.cli.streams import STANDARD, refuse_unwritable, write_output
 from memplan.extensions.files.convert.answer import Converted, facts
 from memplan.extensions.files.convert.convert import QUESTION
 from memplan.extensions.files.convert.options import TFLITE, target_of_name
@@ -26,15 +26,15 @@ _OUTPUT = (
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
     """Answer the question `convert`, and write the files in the requested format."""
-    call = read(line)
+    call = read_call(line)
     _set_target(call)
-    answer, output = ask(call), call.flags["output"]
+    answer, output = answer_of_call(call), call.flags["output"]
     if output is not None and answer.not_written is None:
         _write_files(output, answer)
-    show(call, answer, is_written=output is not None)
+    write_answer(call, answer, is_written=output is not None)
     if output is not None:
-        call.said += call.writing(lambda: _said_lines(output, answer, call.reader.options))
-    return end(call, answer)
+        call.said += call.writing(lambda: _conversion_lines(output, answer, call.reader.options))
+    return end_call(call, answer)
 
 
 def _set_target(call: Call) -> None:
@@ -59,7 +59,7 @@ def _write_files(output: str, answer: Converted) -> None:
     if output == STANDARD:
         if "" not in files:
             raise OptionError(f"output: must be a file name for {answer.to}, which writes several files, got -")
-        write(output, files[""])
+        write_output(output, files[""])
         return
     path = Path(output)
     if "" not in files and path.suffix not in files:
@@ -68,10 +68,10 @@ def _write_files(output: str, answer: Converted) -> None:
     for target in targets:
         refuse_unwritable(target)
     for target, data in targets.items():
-        write(target, data)
+        write_output(target, data)
 
 
-def _said_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
+def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
     """Return the lines printed about the written output: the facts, and why nothing was written or the arena."""
     lines = list(facts(answer))
     if answer.not_written is not None:

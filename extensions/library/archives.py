@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from memplan.files import os_errors_named, save
+from memplan.files import os_errors_named, write_file_atomically
 from memplan.planner.errors import FormatError
 
 ARCHIVE = "files.zip"
@@ -56,7 +56,7 @@ def pack(kind: Path) -> bool:
     data = pack_archive({name: (kind / name).read_bytes() for name in names})
     is_new = not archive.exists() or archive.read_bytes() != data
     if is_new:
-        save(str(archive), data)
+        write_file_atomically(str(archive), data)
     _write_note(kind, data, names)
     return is_new
 
@@ -76,7 +76,7 @@ def write_file(path: Path, data: bytes) -> None:
     """Write a file of the library, and create its folder if it is missing."""
     with os_errors_named(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-    save(str(path), data)
+    write_file_atomically(str(path), data)
 
 
 def _is_inside(name: str) -> bool:
@@ -86,4 +86,4 @@ def _is_inside(name: str) -> bool:
 
 def _write_note(kind: Path, data: bytes, names: list[str]) -> None:
     note = "".join(f"{line}\n" for line in (sha256(data).hexdigest(), *names))
-    save(str(kind / _UNPACKED), note.encode())
+    write_file_atomically(str(kind / _UNPACKED), note.encode())

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, integer
 from memplan.api.cli.flags import time_limit as limit_flag
 from memplan.api.cli.help import SectionedGroup
-from memplan.api.cli.streams import read_bytes, say, wants_table, write
+from memplan.api.cli.streams import print_message, read_bytes, wants_table, write_output
 from memplan.extensions.library import COMMAND
 from memplan.planner.errors import OptionError
 
@@ -49,12 +49,14 @@ def list_(problems: Sequence[str], status: str | None, display: str | None, fold
 
     entries = [entry for entry in _open_library(folder).select(problems) if status in (None, entry.status)]
     if not wants_table(display):
-        write(None, to_json([facts(entry) for entry in entries]) + b"\n")
+        write_output(None, to_json([facts(entry) for entry in entries]) + b"\n")
         return
     for entry in entries:
         values = (f"{each:,}" if each is not None else "-" for each in (entry.best, entry.bound or entry.claimed))
         best, bound = ("nothing fits", "") if entry.is_infeasible else values
-        write(None, f"{entry.kind:9} {entry.name:50} {entry.status:8} {best:>16} {bound:>16}  {entry.by}\n".encode())
+        write_output(
+            None, f"{entry.kind:9} {entry.name:50} {entry.status:8} {best:>16} {bound:>16}  {entry.by}\n".encode()
+        )
 
 
 @library.command(
@@ -77,7 +79,7 @@ def get(problem: str, output: str | None, what: str, folder: Path) -> None:
     files = {"problem": opened.problem, "plan": opened.plan, "proof": opened.proof}
     if what not in files:
         raise OptionError(f"what: must be one of {', '.join(files)}, got {what}")
-    write(output, read_bytes(str(files[what](entry))))
+    write_output(output, read_bytes(str(files[what](entry))))
 
 
 @library.command(params=[_FOLDER])
@@ -90,7 +92,7 @@ def unpack(folder: Path) -> None:
 def pack(folder: Path) -> None:
     """Pack files that you changed by hand into the archives of their kinds; equal files give equal archives."""
     for kind in _open_library(folder).pack():
-        say(f"{folder / kind}: packed")
+        print_message(f"{folder / kind}: packed")
 
 
 @library.command(
@@ -108,11 +110,11 @@ def check(problems: Sequence[str], fast: bool, folder: Path) -> int:
     for entry, faults in check_entries(opened, opened.select(problems), is_fast=fast):
         count, faulty = count + 1, faulty + bool(faults)
         for fault in faults:
-            say(f"{entry.kind}/{entry.name}: {fault}")
+            print_message(f"{entry.kind}/{entry.name}: {fault}")
     of_set = None if problems else version_fault(opened)
     if of_set is not None:
-        say(of_set)
-    say(f"{count} problems, {faulty} with faults")
+        print_message(of_set)
+    print_message(f"{count} problems, {faulty} with faults")
     return FAULTY if faulty or of_set else 0
 
 
@@ -135,7 +137,7 @@ def submit(problem: str, file: str, by: str | None, command: str | None, folder:
 
     opened = _open_library(folder)
     verdict = submit_to(opened, _single_entry(opened, problem), read_bytes(file), Finder(by, command))
-    write(None, f"{verdict.word}: {verdict.entry.name}: {verdict.reason}\n".encode())
+    write_output(None, f"{verdict.word}: {verdict.entry.name}: {verdict.reason}\n".encode())
     return {"not better": NOT_BETTER, "wrong format": WRONG_FORMAT, "refused": REFUSED}.get(verdict.word, 0)
 
 
@@ -194,18 +196,20 @@ def run(
         wanted = [entry for entry in chosen if planner.suits(entry)]
         if len(wanted) < len(chosen):
             left_out = len(chosen) - len(wanted)
-            say(f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity")
+            print_message(
+                f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity"
+            )
         made = run_planner(opened, wanted, planner, time_limit, output.with_suffix(".better"))
         with open_for_appending(output) as (_, file):
             for number, row in enumerate(made, start=1):
                 write_result(file, row)
                 value = "" if row.peak is None else f" {row.peak:,}"
                 time = f"{row.wall_time_s:.3f} s {row.message or ''}"
-                say(f"[{number}/{len(wanted)}] {row.instance}: {word_of(row)}{value}, {time}")
+                print_message(f"[{number}/{len(wanted)}] {row.instance}: {word_of(row)}{value}, {time}")
     rows = latest_rows(read_results(output))
-    say(pages.text_of(rows))
+    print_message(pages.text_of(rows))
     if page is not None:
-        write(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
+        write_output(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
     return REFUSED if any(row.outcome == "invalid" for row in rows) else 0
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from memplan.extensions.library.archives import pack, unpack
-from memplan.files import os_errors_named, save
+from memplan.files import os_errors_named, write_file_atomically
 from memplan.planner.errors import FormatError, OptionError, excerpt, prefix_sentence, sentences
 from memplan.planner.model.rows import WireValue
 
@@ -186,7 +186,7 @@ class ProblemLibrary:
         lines = [rows[name].model_dump_json(exclude_defaults=True) for name in sorted(rows)]
         path.parent.mkdir(parents=True, exist_ok=True)
         _unpack_once(path.parent)
-        save(str(path), ("\n".join(lines) + "\n").encode())
+        write_file_atomically(str(path), ("\n".join(lines) + "\n").encode())
         pack(path.parent)
 
 

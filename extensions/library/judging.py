@@ -75,14 +75,14 @@ def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
 
 def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
     most, _ = _SEQUENCE.check(problem, text)
-    return most, _SEQUENCE.floor(problem)
+    return most, _SEQUENCE.lower_bound(problem)
 
 
 def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
     most, again = _SEQUENCE.check(problem, text)
     if limit is not None and again > limit:
         raise _SEQUENCE.Refused(f"operations that run again must cost at most {limit}, got {again}")
-    return most, _SEQUENCE.floor(problem)
+    return most, _SEQUENCE.lower_bound(problem)
 
 
 def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:

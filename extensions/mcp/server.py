@@ -17,7 +17,7 @@ from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import missing_inputs
-from memplan.files import contents, prefix_file_name
+from memplan.files import prefix_file_name, read_source
 from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
@@ -157,7 +157,7 @@ def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path
     def read(each: Input[Any], value: Any, values: InputValues, reader: Any) -> Any:
         if not isinstance(value, str) or each.from_file is None:
             return each.from_json(value)
-        data, path = contents(value if value.lstrip()[:1] == "{" else _path_inside(folder, value))
+        data, path = read_source(value if value.lstrip()[:1] == "{" else _path_inside(folder, value))
         with prefix_file_name(path):
             return each.from_file(reader, data, value, values)
 

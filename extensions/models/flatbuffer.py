@@ -54,7 +54,7 @@ class File:
             rule = f"must lie in the file ({len(self.data)} bytes)"
             raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
 
-    def spend(self, size: int, path: str) -> None:
+    def count_read_bytes(self, size: int, path: str) -> None:
         """Count `size` bytes as read; raises FormatError if too many bytes have been read in total."""
         self.left -= size
         if self.left < 0:
@@ -93,11 +93,11 @@ class Table:
             path = f"{self._path(name)}[{k}]"
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
-    def place(self, field: int, name: str) -> int | None:
+    def field_offset(self, field: int, name: str) -> int | None:
         """Return the byte at which a field is stored, None if it is absent."""
         return self._find(field)
 
-    def span(self, field: int, name: str, width: int) -> tuple[int, int]:
+    def list_range(self, field: int, name: str, width: int) -> tuple[int, int]:
         """Return the first byte and the number of entries of a list field; each entry has `width` bytes."""
         return self._list(field, name, width)
 
@@ -116,7 +116,7 @@ class Table:
         start, count = self._list(field, name, 4)
         return struct.unpack_from(f"<{count}f", self.file.data, start)
 
-    def length(self, field: int, name: str) -> int:
+    def byte_count(self, field: int, name: str) -> int:
         """Return the number of bytes of a byte list without reading these."""
         at = self._find(field)
         return 0 if at is None else self._extent(at, 1, self._path(name))[1]
@@ -135,7 +135,7 @@ class Table:
 
     def _find(self, field: int) -> int | None:
         """Return the byte at which a field is stored; None if the field is absent."""
-        self.file.spend(4, self.path)
+        self.file.count_read_bytes(4, self.path)
         distances = self._distances
         # A vtable that is too short for the field follows an older schema without that field.
         distance = distances[field] if field < len(distances) else 0
@@ -156,7 +156,7 @@ class Table:
             return 0, 0
         path = self._path(name)
         start, count = self._extent(at, width, path)
-        self.file.spend(count * width, path)
+        self.file.count_read_bytes(count * width, path)
         return start, count
 
     def _extent(self, at: int, width: int, path: str) -> tuple[int, int]:

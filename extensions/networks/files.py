@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.extensions.networks.inputs import read_graph as read
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.files import Source, contents, prefix_file_name, reader_with
+from memplan.files import Source, prefix_file_name, read_source, reader_with
 
 
 def read_graph(source: Source, **options: Any) -> OperationGraph:
@@ -33,6 +33,6 @@ def read_graph(source: Source, **options: Any) -> OperationGraph:
     OptionError
         If an option is unknown or has an invalid value.
     """
-    data, name = contents(source)
+    data, name = read_source(source)
     with prefix_file_name(name):
         return read(reader_with(options), data, name)

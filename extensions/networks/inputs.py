@@ -22,7 +22,7 @@ from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.questions.inputs import PROBLEM, object_in
+from memplan.questions.inputs import PROBLEM, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader
 from memplan.questions.reading.adapting import adapt_problem, align_problem, refuse_spare
@@ -35,7 +35,7 @@ def graph_subject(graph: OperationGraph) -> Subject:
 
 def read_operations_field(value: object) -> Operations:
     """Return the program in a field of a request's body; raises OperationsError."""
-    content = object_in(value, "operations", OperationsError)
+    content = require_object(value, "operations", OperationsError)
     refuse_unless_operations(content)
     return operations_from(content)
 
@@ -82,7 +82,7 @@ def problem_of_graph(graph: OperationGraph) -> Problem:
 GRAPH = Input(
     "graph",
     OperationGraph,
-    lambda value: graph_from(object_in(value, "graph", OperationsError)),
+    lambda value: graph_from(require_object(value, "graph", OperationsError)),
     lambda graph: from_json(write_graph(graph)),
     "A model, a graph of operations or a program of tentative order, or - for standard input.",
     from_file=lambda reader, data, name, _: read_graph(reader, data, name),

@@ -73,7 +73,7 @@ def _stripe_elements(point: CascadePoint, region: CascadeRegion, lanes: int) -> 
     )
     for lane, v in enumerate(range(region.first_operation, region.first_operation + lanes)):
         top, row = start + lane * _LANE, graph.operations[v]
-        hold = region.holds.get(row.outputs[0])
+        hold = region.buffer_by_tensor.get(row.outputs[0])
         colour = _COLOURS["whole" if hold is None else hold.mode]
         size = max([1, *(end for _, end in spans[v])])
         yield text_at(_LEFT - 8, top + _LANE // 2, f"{v}: {row.kind or 'operation'}"[:24], "end")

@@ -10,7 +10,7 @@ from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.regions.regions import region_buffer_name, whole_name
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import bytes_along
+from memplan.extensions.networks.operations.order_check import live_bytes_by_operation
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.page.file_page import MOST_TABS, file_page, plan_view
 from memplan.extensions.schedule.answer import ScheduleAnswer
@@ -145,8 +145,8 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
             "title": title,
             "names": [_operation_name(graph, k) for k in given_order],
             "order": order,
-            "given": [int(each) for each in bytes_along(graph, list(given_order))],
-            "found": [int(each) for each in bytes_along(answer.ordered or graph, order)],
+            "given": [int(each) for each in live_bytes_by_operation(graph, list(given_order))],
+            "found": [int(each) for each in live_bytes_by_operation(answer.ordered or graph, order)],
             "status": answer.status,
             "lower_bound": answer.lower_bound,
             "moves": answer.moves,
@@ -182,7 +182,7 @@ def _buffer_roles(point: CascadePoint) -> ProgramNames:
     rings = (
         region_buffer_name(number, tensor)
         for number, region in enumerate(point.regions)
-        for tensor, hold in region.holds.items()
+        for tensor, hold in region.buffer_by_tensor.items()
         if hold.mode == "roll"
     )
     role_of = dict.fromkeys(rings, "ring") | dict.fromkeys(map(whole_name, graph.kept), "output")

@@ -20,7 +20,7 @@ from memplan.extensions.networks.operations.graph_facts import OperationFacts, P
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
 from memplan.planner.errors import FormatError, Location, OptionError, excerpt
-from memplan.planner.foreign.imported import ViewFacts, plan_of
+from memplan.planner.foreign.imported import ViewFacts, plan_of_offsets
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -229,7 +229,7 @@ class OperationsDraft:
         )
         if own_offsets is None:
             return imported
-        return replace(imported, source=imported.problem, own_plan=plan_of(imported.problem, offsets))
+        return replace(imported, source=imported.problem, own_plan=plan_of_offsets(imported.problem, offsets))
 
     @property
     def views(self) -> ViewFacts:

@@ -46,20 +46,20 @@ def _ancestor_matrix(graph: OperationGraph) -> Flags:
     return earlier
 
 
-def work_beside(graph: OperationGraph) -> list[int]:
+def extra_bytes_by_operation(graph: OperationGraph) -> list[int]:
     """Return, for each operation, the bytes that it needs besides its tensors, if all allowed overwriting happens."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
-def bound_recomputed(graph: OperationGraph) -> int:
+def peak_lower_bound(graph: OperationGraph) -> int:
     """Return a lower bound in bytes on the peak of programs in which operations may run again.
 
     All allowed overwriting counts, since an output may overwrite even a kept input, which is recomputed later.
     """
     needs = (
         work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
-        for row, work in zip(graph.ops, work_beside(graph), strict=True)
+        for row, work in zip(graph.ops, extra_bytes_by_operation(graph), strict=True)
     )
     return max(bytes_after(graph, ()), *needs, 0)
 
@@ -101,7 +101,7 @@ class RemovalBounds:
         # `others` has, for each operation, the tensors it does not use that are needed both before and after it.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
-        work = work_beside(graph)
+        work = extra_bytes_by_operation(graph)
         across = self._useful_across(graph, earlier)
         for v, row in enumerate(graph.ops):
             own = {*row.inputs, *row.outputs}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memplan.extensions.recompute.annealing import Annealing
-from memplan.extensions.recompute.search import DropSearch, floor_of, peak_steps
+from memplan.extensions.recompute.search import DropSearch, largest_operation_bytes, peak_steps
 from memplan.extensions.recompute.stays import Drops
 
 _STEP = 0.98
@@ -67,20 +67,20 @@ class Descent:
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
         """Return drops of falling peaks whose total cost is at most `most`."""
-        lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
+        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
         for _, drops in self._descend():
             if drops.cost > most:
                 break
-        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
         annealing.lower_peak(most)
         return self._affordable_drops(annealing, most, points)
 
-    def longer_to_cost(self, most: int, points: int) -> list[Drops]:
+    def continue_to_cost(self, most: int, points: int) -> list[Drops]:
         """Continue the search of `reach_cost` until the time is over; return the resulting drops."""
-        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
             pass
@@ -95,7 +95,7 @@ class Descent:
 
     def reach_lowest(self, points: int) -> list[Drops]:
         """Return drops of falling peaks, down to the lowest peak found."""
-        lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
+        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._descend():
@@ -145,7 +145,7 @@ class Descent:
     def _descend(self) -> Iterator[tuple[int, Drops]]:
         """Descend through fixed budgets until several are missed; yield each budget with its best drops."""
         last, idle, budget = self.start, 0, self.start.peak
-        floor = floor_of(self.search.stays)
+        floor = largest_operation_bytes(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
             budget = max(floor, min(budget - 1, int(budget * _STEP)))
             best = self._best_drops(last, budget, is_quick=self._is_large)

@@ -73,7 +73,7 @@ def engines() -> list[Engine]:
     return [engine for engine, package in PACKAGE.items() if is_installed(package)]
 
 
-def ask(
+def minimise_by_engine(
     engine: Engine,
     draft: Draft,
     control: Control,

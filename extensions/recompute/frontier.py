@@ -16,9 +16,9 @@ from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds
 from memplan.extensions.recompute.limits import (
     FrontierFacts,
     lower_programs,
-    planned_again,
     points_of_large,
     points_within,
+    replan_lowest_points,
     search_cheapest,
     settle_points,
 )
@@ -81,7 +81,7 @@ def _search_without_link(
     elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
         found = search.run(first, control)
     else:
-        with ordering.search_beside(costs, within, first, control) as order:
+        with ordering.search_in_parallel(costs, within, first, control) as order:
             found = search.run(first, order.control)
             # Ignore the search for an order if recomputation is proved to be necessary.
             point = None if found.known.proves_cost(within) else order.point()
@@ -160,7 +160,7 @@ class _Search:
             if within is None and self.most is not None and not control.counts_work:
                 programs = self._search_lower(descent, programs, self.most, watched)
             if options.link and within is not None:
-                runs = (descent.search.stays.run(drops) for drops in descent.drops_above(within))
+                runs = (descent.search.stays.runs_with_drops(drops) for drops in descent.drops_above(within))
                 sequences = [row for row in runs if row]
         share, away = self._search_control(control), removal_bounds(graph, costs)
         known = FrontierFacts({})
@@ -178,8 +178,8 @@ class _Search:
             points = points_of(graph, costs, every, share)
             lowest = min(points, key=lambda point: (point.peak, point.extra_cost), default=None)
             if lowest is not None and not control.counts_work:
-                runs = (descent.search.stays.run(drops) for drops in descent.others)
-                points += planned_again(graph, costs, lowest, runs, control)
+                runs = (descent.search.stays.runs_with_drops(drops) for drops in descent.others)
+                points += replan_lowest_points(graph, costs, lowest, runs, control)
         else:
             points = points_within(graph, costs, every, rest, within, descent, first)
         return _FoundPrograms(points, known, away, sequences)
@@ -193,7 +193,9 @@ class _Search:
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
         lower, is_open = lower_programs(self._graph, self._costs, peak, most, control)
         if is_open:
-            programs = [stays.run(drops) for drops in descent.longer_to_cost(most_units, self._options.points)]
+            programs = [
+                stays.runs_with_drops(drops) for drops in descent.continue_to_cost(most_units, self._options.points)
+            ]
         return programs + lower
 
     def _plan_control(self, control: Control) -> Control:
@@ -263,7 +265,7 @@ def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: in
         drops = descent.reach_cost(most // stays.cost_unit + stays.once, options.points)
     else:
         drops = descent.reach_lowest(options.points)
-    return [stays.run(row) for row in drops]
+    return [stays.runs_with_drops(row) for row in drops]
 
 
 def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

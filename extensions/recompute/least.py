@@ -10,9 +10,9 @@ from threading import Lock
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
-from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, order_with_control
+from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
+from memplan.extensions.recompute.engines import PACKAGE, Engine, engines, is_exact, minimise_by_engine
 from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
 from memplan.extensions.recompute.stages import Stages
@@ -96,7 +96,7 @@ class _Search:
         # Every program has the live bytes at the start and the end, and the bytes that each operation needs.
         ends = bytes_after(graph, range(len(graph.ops)))
         least = 0 if away is None else away.cost_bound(budget)
-        self.is_none = least is None or max(bound_recomputed(graph), ends) > budget
+        self.is_none = least is None or max(peak_lower_bound(graph), ends) > budget
         self.bound = least or 0
 
     def ask_engines(self) -> None:
@@ -124,7 +124,9 @@ class _Search:
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if self._is_settled() or control.is_over or not is_exact(draft):
                 return
-            said = ask(engine, draft, control, partial(self._take_solution, program, draft), self._is_settled)
+            said = minimise_by_engine(
+                engine, draft, control, partial(self._take_solution, program, draft), self._is_settled
+            )
             with self.lock:
                 refuted[engine] = most + 1 if said.is_none else said.bound
                 self._take_bound(program, min(refuted.values()))
@@ -178,7 +180,7 @@ class _Search:
                 return False
             order: Sequence[int] = range(len(program.runs))
             if peak_of(program.graph, order) > self.budget:
-                order = order_unplanned(program.graph, self.control.limit_to(_ORDER_S)).order
+                order = order_with_control(program.graph, self.control.limit_to(_ORDER_S)).order
             if peak_of(program.graph, order) <= self.budget:
                 self.runs = tuple(program.runs[k] for k in order)
                 self.extra_cost = self._extra_cost(self.runs)

@@ -9,7 +9,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.search.solve import WORK_PER_S
-from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
+from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds, search_min_work
 from memplan.extensions.recompute.points import PLANNED_S, points_of
@@ -65,7 +65,7 @@ def search_cheapest(
     """Search for the cheapest program within a budget, starting from the best of the given programs."""
     if away is None and control.is_over:
         # Use only the fast bound by single operations, since comparing programs of a large graph takes long.
-        return FrontierFacts({budget: 0}, is_none=bound_recomputed(graph) > budget)
+        return FrontierFacts({budget: 0}, is_none=peak_lower_bound(graph) > budget)
     written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
     least = search_min_work(graph, costs, budget, known, control, away=away)
@@ -86,7 +86,7 @@ def settle_points(
     """
     known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
-    low, peak = bound_recomputed(graph), peak_of(graph, programs[0])
+    low, peak = peak_lower_bound(graph), peak_of(graph, programs[0])
     for k, runs in enumerate(programs[1:]):
         written = _peak_and_runs(graph, runs)
         if written is None:
@@ -140,7 +140,7 @@ def points_within(
             # Lower the target so that a plan with the same ratio of peak to live peak would meet the limit.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
-        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
+        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
         runs = None if known is None or known[0] > target else known[1]
         runs = search_min_work(graph, costs, target, runs, control.child(0.5)).runs
         if runs is None:
@@ -172,7 +172,7 @@ def lower_programs(
     return programs, True
 
 
-def planned_again(
+def replan_lowest_points(
     graph: OperationGraph,
     costs: Sequence[int],
     lowest: RecomputedPoint,
@@ -231,10 +231,10 @@ def points_of_large(
                 descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
                 rows = descent.reach_limit(aim)
             else:
-                descent.search.use(watched)
+                descent.search.set_control(watched)
                 descent.search_lower(aim)
         drops = descent.cheapest_within(aim)
-        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
+        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
         if known is None or known[0] > aim:
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
@@ -244,5 +244,5 @@ def points_of_large(
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:
         return points
-    higher = [descent.search.stays.run(drops) for drops in reversed(rows[:-1])]
+    higher = [descent.search.stays.runs_with_drops(drops) for drops in reversed(rows[:-1])]
     return points + points_of(graph, costs, higher, control, is_ordered=True)

@@ -48,9 +48,9 @@ class Ordering:
         """The graph with the best orders in its regions."""
 
     @contextmanager
-    def search_beside(
+    def search_in_parallel(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
-    ) -> Iterator[OrderBeside]:
+    ) -> Iterator[ParallelOrderSearch]:
         """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
 
         `first` is the point of the first order if it was planned; its plan exceeds the limit. Leaving the block ends
@@ -72,7 +72,7 @@ class Ordering:
             try:
                 if control.counts_work:
                     future.result()
-                yield OrderBeside(of_rest, future, is_alone)
+                yield ParallelOrderSearch(of_rest, future, is_alone)
             finally:
                 of_order.cancelled.set()
                 is_alone.set()
@@ -114,7 +114,7 @@ class Ordering:
                 # Aim for a live peak whose plan would meet the limit at the last plan's ratio of peak to live peak.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
                 goal = max(goal, self._search.bound)
-                self._search.use(watched, goal)
+                self._search.set_control(watched, goal)
                 self._search.run()
                 peak = self._peak
                 if peak > goal or (last is not None and peak >= last.live_peak):
@@ -135,7 +135,7 @@ class Ordering:
         return point.model_copy(update={"lower_bound": bound, "status": status})
 
 
-class OrderBeside:
+class ParallelOrderSearch:
     """A search for an order in parallel to another search, which `control` ends once an order fits the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:

@@ -11,8 +11,8 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.placement import PlannedOrders
-from memplan.extensions.networks.order.room_inside import add_region_room
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_unplanned
+from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_with_control
 from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import CloneGraph, clone_graph, relax_clones
 from memplan.extensions.recompute.snapshots import LARGEST
@@ -63,7 +63,7 @@ def point_of_order(
         return _problem_of(clone_graph(graph, order))
 
     with control.search_control(WORK_PER_S) as watched:
-        search.use(watched)
+        search.set_control(watched)
         orders = PlannedOrders(graph, search, search.best_order(), pose, watched, control.remaining_s, limit)
         best = orders.best_order("alive")
     if best.plan.peak is None:
@@ -87,7 +87,7 @@ def _ordered_point(
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
-        result = order_unplanned(program.graph, control.limit_to(share_s))
+        result = order_with_control(program.graph, control.limit_to(share_s))
         again = clone_graph(graph, [program.runs[k] for k in result.order])
         is_settled, program = again.runs == program.runs, again
         if is_settled:
@@ -101,7 +101,7 @@ def _ordered_point(
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
         # Bound the relaxed graph: a bound of this program would assume its choice of clones for readers.
-        bound = order_unplanned(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
+        bound = order_with_control(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
     return _checked_point(graph, costs, program, bound, placed)
@@ -134,7 +134,7 @@ def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
 
     The check of a program counts one workspace for each operation, and does not execute regions.
     """
-    roomy = add_region_room(program.graph, alignment=1)
+    roomy = enlarge_workspaces_for_regions(program.graph, alignment=1)
     if not any(row.regions for row in roomy.ops):
         return roomy
     return replace_fields(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))

@@ -33,7 +33,7 @@ class DropSearch:
         self._first = usable & stays.is_last
         self._price = 1 + stays.once // 10**6
 
-    def use(self, control: Control) -> None:
+    def set_control(self, control: Control) -> None:
         """Continue the search under another control."""
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
@@ -145,7 +145,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
     return sorted({max(least, min(peak - 1, int(peak * ratio**k))) for k in range(1, count + 1)}, reverse=True)
 
 
-def floor_of(stays: Stays) -> int:
+def largest_operation_bytes(stays: Stays) -> int:
     """Return the maximum bytes that a single operation needs, which is a lower bound on the peak of programs."""
     graph = stays.graph
     size = graph.working_bytes

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import gcd
 
 from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.away import RemovalBounds, work_beside
+from memplan.extensions.recompute.away import RemovalBounds, extra_bytes_by_operation
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _ZERO = Term(0, 0, 0)
@@ -33,7 +33,7 @@ class Stages:
         self.limit, self.budget = budget, budget // unit
         self.behind = may_run_again(graph)
         self.own = [{*row.inputs, *row.outputs} for row in graph.ops]
-        self.work = [bytes_ // unit for bytes_ in work_beside(graph)]
+        self.work = [bytes_ // unit for bytes_ in extra_bytes_by_operation(graph)]
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
         self.earlier = away.earlier

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.parts import rows_of
+from memplan.extensions.networks.order.search.parts import flatten_lists
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
 from memplan.solvers.core.tables import Reference
@@ -47,15 +47,15 @@ def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] 
     kept = set(graph.kept)
     behind = may_run_again(graph)
     ops = [graph.ops[v] for v in order]
-    input_first, inputs = rows_of(
+    input_first, inputs = flatten_lists(
         [
             sorted({*row.inputs, *row.outputs}.difference(graph.new_tensors[v]))
             for v, row in zip(order, ops, strict=True)
         ]
     )
-    output_first, outputs = rows_of([graph.new_tensors[v] for v in order])
-    before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in order])
-    behind_first, others = rows_of([sorted(at[w] for w in behind[v] or ()) for v in order])
+    output_first, outputs = flatten_lists([graph.new_tensors[v] for v in order])
+    before_first, before = flatten_lists([sorted(at[u] for u in graph.predecessors[v]) for v in order])
+    behind_first, others = flatten_lists([sorted(at[w] for w in behind[v] or ()) for v in order])
     return Reruns(
         input_first=input_first,
         input=inputs,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.parts import rows_of
+from memplan.extensions.networks.order.search.parts import flatten_lists
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.core.kernels import Annealing, Replay, StayRows, anneal, replay_drops
 from memplan.extensions.recompute.states import reruns_of
@@ -90,7 +90,7 @@ class Stays:
         self.places = np.arange(self.n)
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
-    def run(self, drops: Drops) -> list[int]:
+    def runs_with_drops(self, drops: Drops) -> list[int]:
         """Return the operations in the order in which they run with some drops; empty if there are too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
@@ -100,7 +100,7 @@ class Stays:
 
         If the time is over before all of many changes are tried, the remaining peaks are -1.
         """
-        first, rows = rows_of(changes)
+        first, rows = flatten_lists(changes)
         table = Replay(
             budget=budget,
             order=places,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show, write_beside
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.extensions.schedule.schedule import QUESTION
@@ -12,9 +12,9 @@ from memplan.extensions.schedule.schedule import QUESTION
 @command_of(QUESTION, beside=(PAGE,))
 def schedule(line: CommandLine) -> int:
     """Print the answer and write the page if it is requested."""
-    call = read(line)
-    answer = ask(call)
-    show(call, answer)
+    call = read_call(line)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
 
     def page(_path: str) -> bytes:
         from memplan.api.reports.views import view
@@ -22,4 +22,4 @@ def schedule(line: CommandLine) -> int:
         return view("schedule")(call.title(), answer)
 
     write_beside(call, {PAGE: page})
-    return end(call, answer)
+    return end_call(call, answer)

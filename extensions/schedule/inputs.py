@@ -11,7 +11,7 @@ from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
-from memplan.questions.inputs import object_in
+from memplan.questions.inputs import require_object
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.reading import Reader
 
@@ -19,7 +19,7 @@ from memplan.questions.reading import Reader
 def _graph_of_json(value: object) -> OperationGraph:
     if (nodes := dory.nodes_of(value)) is not None:
         return dory.graph_of(nodes)
-    fields = object_in(value, "problem", ProblemError)
+    fields = require_object(value, "problem", ProblemError)
     if "buffers" in fields:
         raise ProblemError(
             "problem: must be a model or a graph of operations, got buffers without operations, which `plan` can place"

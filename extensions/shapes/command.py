@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.extensions.shapes.shapes import QUESTION
@@ -18,13 +18,13 @@ SOURCES = {".c": "c", ".py": "python"}
 @command_of(QUESTION, forms=SOURCES, beside=(PAGE,))
 def shapes(line: CommandLine) -> int:
     """Print the answer and write the output files. Source code has the language of the output file."""
-    call = read(line)
+    call = read_call(line)
     _prepare_source(call)
-    answer = ask(call)
+    answer = answer_of_call(call)
     source = None if answer.source is None else answer.source.encode()
-    show(call, answer, dict.fromkeys(SOURCES, lambda _path: source))
+    write_answer(call, answer, dict.fromkeys(SOURCES, lambda _path: source))
     write_beside(call, {PAGE: lambda path: _curves_page(call, answer, path)})
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:

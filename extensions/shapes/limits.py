@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memplan.extensions.shapes.offset_programs import Evaluator
 from memplan.extensions.shapes.search.search import ProvedPrograms
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, names, plus, times
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, times, variable_names
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 from memplan.extensions.shapes.symbols.space import Space, Values
@@ -118,21 +118,21 @@ def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
     return lambda values: max(sized.space.values(loads, values))
 
 
-def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
+def is_monotone(space: Space, polynomial: Polynomial, name: str) -> bool:
     """Return True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
 
     Variables (symbols, floors and maxima) are assumed to be independent: each may grow separately.
     """
-    for variable in sorted(names([polynomial])):
+    for variable in sorted(variable_names([polynomial])):
         atom = space.atoms.get(variable)
         if atom is None and variable != name:
             continue
         if atom is not None and name not in space.free_symbols(atom.inner):
             continue
-        if atom is not None and not grows(space, atom.inner, name):
+        if atom is not None and not is_monotone(space, atom.inner, name):
             return False
         step = minus(_shift_variable(polynomial, variable), polynomial)
-        spread = space.spread(step)
+        spread = space.value_bounds(step)
         if not (all(value >= 0 for value in step.values()) if spread is None else spread[0] >= 0):
             return False
     return True
@@ -169,7 +169,7 @@ class SymbolLimits:
         def fits(step: int) -> bool:
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
-        if not self.grows(name):
+        if not self.is_monotone(name):
             if high is None or high - low > MOST_SCANNED:
                 raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
             highest = next((step for step in range(high, low - 1, -1) if fits(step)), None)
@@ -187,17 +187,17 @@ class SymbolLimits:
             low, high = (middle, high) if fits(middle) else (low, middle - 1)
         return low * symbol.multiple_of
 
-    def grows(self, name: str) -> bool:
+    def is_monotone(self, name: str) -> bool:
         """Return True if it is proved that no size falls while a symbol grows."""
         if name not in self._grows:
-            self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
+            self._grows[name] = all(is_monotone(self.sized.space, form, name) for form in self.sized.forms)
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
         """Return the maximal fitting pairs of values of two symbols; raises ValueError as `max_fitting` does."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
-        (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
+        (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
         if is_smooth:  # without monotone sizes, a large value may fit only with a larger value of the other symbol
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of

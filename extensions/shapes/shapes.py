@@ -13,7 +13,7 @@ from memplan.extensions.shapes.offset_programs import UNPROVED, Evaluator, Index
 from memplan.extensions.shapes.program_source import SOURCES
 from memplan.extensions.shapes.search.search import ProvedPrograms, search_programs
 from memplan.extensions.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
-from memplan.extensions.shapes.symbols.comparing import ends, samples
+from memplan.extensions.shapes.symbols.comparing import samples, step_ranges
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, point_text
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.shapes.verify_programs import verify_programs
@@ -52,7 +52,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
         return
     space = found.sized.space
     peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)
-    steps = ends(space)
+    steps = step_ranges(space)
     largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
     for name, (low, high) in steps.items():
         count = min(CURVE_POINTS, high - low + 1)

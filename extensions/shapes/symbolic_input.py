@@ -18,7 +18,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
-from memplan.questions.inputs import FILE, Base64, object_in, read_problem_field
+from memplan.questions.inputs import FILE, Base64, read_problem_field, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.question import ForeignOptions
 from memplan.questions.reading import Reader
@@ -70,7 +70,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
 def _parsed_problem(value: object) -> SymbolicProblem | bytes:
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
-    content = object_in(value, "problem", ProblemError)
+    content = require_object(value, "problem", ProblemError)
     return (
         SymbolicProblem.model_validate(content) if "symbols" in content else _symbolic_form(read_problem_field(content))
     )

@@ -72,7 +72,7 @@ def read_symbolic(
         )
         raise FormatError(*error.said, hint) from None
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
-    if options.says("views") and not (read.views.apart or read.views.aliases):
+    if options.is_set("views") and not (read.views.apart or read.views.aliases):
         raise OptionError.from_rule(
             "views", "must be given only for a file with views, and it has none", way="leave it out"
         )

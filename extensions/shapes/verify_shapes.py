@@ -12,15 +12,15 @@ from pydantic import Field
 
 from memplan.extensions.shapes.search.certificate import prove_within
 from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus, scale
+from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus, scale
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS, read
+from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS, parse_expression
 from memplan.extensions.shapes.symbols.sized import CompiledSizes, compile_sizes
 from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import PlanError, excerpt
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
-from memplan.questions.inputs import object_in
+from memplan.questions.inputs import require_object
 from memplan.questions.inputs.values import Input
 from memplan.questions.question import Answer
 
@@ -64,9 +64,9 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     if plan.offsets.keys() != ids.keys():
         odd = min(plan.offsets.keys() ^ ids.keys())
         raise PlanError(f"offsets: must have exactly the buffers of the problem, got {excerpt(odd)}")
-    sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
-    offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
-    arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
+    sizes = [parse_expression(row.size, sized.space, "size") for row in problem.buffers]
+    offsets: list[Polynomial] = [parse_expression(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
+    arena = None if plan.arena is None else parse_expression(plan.arena, sized.space, "arena")
     faults = tuple(islice(_faults(sized, sizes, offsets, arena, deadline), _MOST))
     wrong = any(row.at is not None for row in faults)
     return VerifiedShapes(status="invalid" if wrong else "unknown" if faults else "valid", faults=faults)
@@ -110,7 +110,7 @@ class _Claims:
         self.known: dict[frozenset[Key], Values | bool] = {}
 
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
-        form = frozenset(map(key, forms))
+        form = frozenset(map(hashable_form, forms))
         if form not in self.known:
             self.known[form] = self._breaking_point(forms)
         values = self.known[form]
@@ -141,7 +141,7 @@ def verified_lines(found: VerifiedShapes) -> Iterator[str]:
 
 
 def _parsed_offsets(value: object) -> SymbolicOffsets:
-    return SymbolicOffsets.model_validate(object_in(value, "verify", PlanError))
+    return SymbolicOffsets.model_validate(require_object(value, "verify", PlanError))
 
 
 OFFSETS = Input(

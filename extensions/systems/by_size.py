@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
 Gap = tuple[int, int]
 """The size and the offset, in bytes, of a free range between two placed buffers."""
@@ -14,7 +14,7 @@ Gap = tuple[int, int]
 def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
     """Return each tensor with its size in bytes, rounded up to a common multiple of the problem's alignments."""
     rows = tensors(problem)
-    unit = granule(problem, rows)
+    unit = common_alignment(problem, rows)
     return [(align(tensor.size, unit), tensor) for tensor in rows]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, common_alignment, tensors
 
 
 class Allocator(Protocol):
@@ -24,7 +24,7 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
     Sizes are rounded up to multiples of `block` bytes and of the problem's alignments.
     """
     rows = tensors(problem)
-    unit = align(block, granule(problem, rows))
+    unit = align(block, common_alignment(problem, rows))
     events = sorted(
         [(tensor.start, True, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]
         + [(tensor.end, False, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]

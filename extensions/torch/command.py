@@ -22,7 +22,7 @@ from memplan.api.cli.streams import (
     refuse_unwritable,
     suffix_of,
     wants_table,
-    write,
+    write_output,
 )
 from memplan.extensions.torch import graph_fits
 from memplan.extensions.torch.graph_fits import GraphFits
@@ -30,19 +30,19 @@ from memplan.extensions.torch.inside.advice import Advice
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
-from memplan.planner.errors.extras import require
+from memplan.planner.errors.extras import require_packages
 from memplan.planner.model.sizes import size_text
 from memplan.questions.reading import validate_options
 
 
-def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
+def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
     """Yield the lines that the terminal shows for an answer."""
     if isinstance(answer, GraphFits):
-        yield from graph_fits.lines(answer)
+        yield from graph_fits.terminal_lines(answer)
         return
     if isinstance(answer, SnapshotAnswer):
         for device in answer.devices:
-            yield from lines(device)
+            yield from terminal_lines(device)
         return
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"
@@ -169,12 +169,16 @@ def fits(
     options |= {"advise": True} if advise else {}
     of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
     answer = _answer_for_step(step, options, of_script, dim)
-    text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
+    text = (
+        "".join(f"{line}\n" for line in terminal_lines(answer)).encode()
+        if wants_table(display)
+        else to_json(answer) + b"\n"
+    )
     drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
-        write(path, _draw_plan(path, step, answer))
+        write_output(path, _draw_plan(path, step, answer))
     for path in [each for each in output if each not in drawn] or [STANDARD]:
-        write(path, text)
+        write_output(path, text)
     return 1 if answer.fits is False else 0
 
 
@@ -183,7 +187,7 @@ def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, An
     if ".py:" in step or step.endswith(".py"):
         if dims:
             raise OptionError("dim: must be given for ggml graphs only, got a step of torch")
-        require("fits:", ["torch"])
+        require_packages("fits:", ["torch"])
         from memplan.extensions.torch.inside.fits import fits_of_script
 
         snapshot = of_script["snapshot"]

@@ -74,7 +74,7 @@ def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFi
     )
 
 
-def lines(answer: GraphFits) -> Iterator[str]:
+def terminal_lines(answer: GraphFits) -> Iterator[str]:
     """Yield the lines that the terminal shows for an answer."""
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"

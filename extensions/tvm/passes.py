@@ -15,7 +15,7 @@ from tvm.target import Target
 from memplan.extensions.tvm.places import PoolInfo, StoragePlaces, place_in_pools, place_whole
 from memplan.extensions.tvm.storages import Storages
 from memplan.extensions.tvm.symbolic import Symbols, UnreadableError, place_for_all
-from memplan.extensions.tvm.tensors import ALLOCATES, Lifetimes, bytes_of, items, lengths_of
+from memplan.extensions.tvm.tensors import ALLOCATES, Lifetimes, array_items, bytes_of, lengths_of
 from memplan.planner.errors import MemplanError
 
 log = logging.getLogger("memplan.tvm")
@@ -78,7 +78,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
                 lifetimes = Lifetimes(module, function, kernels, nests=nests)
                 made[name] = _PlannedBody(module, lifetimes, pools, offsets)
                 ours[name] = made[name].function
-        if any(each.leaves_some for each in made.values()):
+        if any(each.has_unplanned_tensors for each in made.values()):
             ours = _OwnPass()(ours)
         is_nested = False
         for name, each in made.items():
@@ -107,7 +107,7 @@ class _PlannedBody:
                 raise UnreadableError(f"R.{lifetimes.earlier} is in the function, so CallTIRRewrite has not run yet")
             storages = Storages()
             if lifetimes.has_symbols:
-                storages.require(lifetimes.bounds)
+                storages.require_bounds(lifetimes.bounds)
             for (device, scope), group in lifetimes.planned_groups().items():
                 tensors = [lifetimes.tensors[k] for k in group]
                 places = self._place_group(
@@ -140,7 +140,7 @@ class _PlannedBody:
         )
 
     @property
-    def leaves_some(self) -> bool:
+    def has_unplanned_tensors(self) -> bool:
         """True if TVM's planner may plan the remaining tensors, which requires that there are no branches.
 
         TVM 0.27 may use a storage of one branch in the other, where it is not allocated (apache/tvm issue 20191).
@@ -154,7 +154,10 @@ class _PlannedBody:
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
-        sizes = allocation_sizes(own), allocation_sizes(ours) if self.leaves_some else [*self._storages, *apart]
+        sizes = (
+            allocation_sizes(own),
+            allocation_sizes(ours) if self.has_unplanned_tensors else [*self._storages, *apart],
+        )
         points, totals = symbols.points() if symbols else [{}], []
         for point in points:
             at = symbols.evaluator(point) if symbols else int
@@ -183,8 +186,8 @@ def allocation_sizes(function: relax.Function) -> list[Any]:
     sizes, bodies = [], [function.body]
     while bodies:
         body = bodies.pop()
-        for block in items(body.blocks) if type(body) is relax.SeqExpr else ():
-            for binding in items(block.bindings):
+        for block in array_items(body.blocks) if type(body) is relax.SeqExpr else ():
+            for binding in array_items(block.bindings):
                 value = binding.value
                 if type(value) is Call:
                     handle = value.op.__chandle__()

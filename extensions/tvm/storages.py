@@ -10,7 +10,7 @@ from tvm.relax.expr import _update_type
 from tvm.relax.op.memory import _ffi_api, alloc_storage, ensure_zero_offset
 
 from memplan.extensions.tvm.places import StoragePlaces
-from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, items
+from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, array_items
 
 
 class Storages:
@@ -33,7 +33,7 @@ class Storages:
         made: dict[Any, Any] = {}
         for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
             binding = tensor.bindings[tensor.index]
-            shape, dtype, runtime_device, _ = items(binding.value.args)
+            shape, dtype, runtime_device, _ = array_items(binding.value.args)
             key = (storage, offset, str(shape) if tensor.has_symbols else tensor.lengths, tensor.dtype)
             if (one := made.get(key)) is None:
                 at = tirx.IntImm("int64", offset) if type(offset) is int else offset
@@ -43,7 +43,7 @@ class Storages:
                 made[key] = one
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
-    def require(self, bounds: Bounds) -> None:
+    def require_bounds(self, bounds: Bounds) -> None:
         """Make the virtual machine refuse symbol values above their bounds, as tensors would overlap.
 
         If each tensor has a separate storage, its allocation enforces the bound, but offsets do not.

@@ -40,7 +40,7 @@ NOTHING: frozenset[int] = frozenset()
 itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
-def items(array: Any) -> list[Any]:
+def array_items(array: Any) -> list[Any]:
     """Return the items of a TVM array; this is several times as fast as iteration."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
@@ -99,22 +99,24 @@ class Bounds:
                 self._analyzer.bind(symbol, Range.from_min_extent(first, int(last) - first + 1))
         return limits
 
-    def know(self, length: Any) -> bool:
+    def has_only_bounded_symbols(self, length: Any) -> bool:
         """Return True if all symbols of a length are in the function's signature."""
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
     def max_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
         """Return the maximum size of a tensor in bytes; None without a bound."""
-        size = prod([each if type(each) is int else self._max_length(each) for each in lengths], start=itemsize(dtype))
+        size = prod(
+            [each if type(each) is int else self._length_upper_bound(each) for each in lengths], start=itemsize(dtype)
+        )
         return size if size < MOST_BYTES else None
 
-    def _max_length(self, length: Any) -> int:
+    def _length_upper_bound(self, length: Any) -> int:
         return max(0, int(self._analyzer.const_int_bound(length).max_value)) if self.limits else MOST_BYTES
 
 
 def lengths_of(shape: Any) -> list[Any]:
     """Return the lengths of a shape; constant lengths are plain integers."""
-    return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
+    return [each.value if type(each) is tirx.IntImm else each for each in array_items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
@@ -138,7 +140,7 @@ class Values:
             return known
         kind = type(value)
         if kind is relax.Tuple:
-            return tuple(map(self.value_of, items(value.fields)))
+            return tuple(map(self.value_of, array_items(value.fields)))
         if kind is relax.TupleGetItem:
             whole = self.value_of(value.tuple_value)
             return whole[value.index] if isinstance(whole, tuple) else whole
@@ -191,7 +193,7 @@ class Lifetimes(Values):
     def _read_body(self, body: Any) -> Value:
         if type(body) is not relax.SeqExpr:
             return self.value_of(body)
-        blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
+        blocks = [(block, array_items(block.bindings)) for block in array_items(body.blocks)]
         self.blocks[body.__chandle__()] = blocks
         for _, bindings in blocks:
             for index, binding in enumerate(bindings):
@@ -200,7 +202,7 @@ class Lifetimes(Values):
                 if type(value) is not Call:
                     made = self._known.get(value.__chandle__()) or self._value_without_call(value)
                 elif (callee := value.op.__chandle__()) == ALLOCATES:
-                    made = self._allocate(items(value.args), bindings, index)
+                    made = self._allocate(array_items(value.args), bindings, index)
                 else:
                     made = self._read_call(value, callee)
                 if made:
@@ -218,7 +220,7 @@ class Lifetimes(Values):
         return self.value_of(value)
 
     def _read_call(self, call: Any, callee: int) -> Value:
-        values = [*map(self.value_of, items(call.args))]
+        values = [*map(self.value_of, array_items(call.args))]
         if callee in self._kernels:
             if self.nests:
                 self._extend_by_nests(call.op, values)
@@ -244,7 +246,7 @@ class Lifetimes(Values):
         is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and memory == "global"
         lengths = lengths_of(shape) if is_known else []
         symbolic = [each for each in lengths if type(each) is not int]
-        if not is_known or (symbolic and not all(map(self.bounds.know, symbolic))):
+        if not is_known or (symbolic and not all(map(self.bounds.has_only_bounded_symbols, symbolic))):
             self.leaves_some = True
             return NOTHING
         kind = dtype.value

@@ -44,7 +44,7 @@ def is_here(command: str) -> bool:
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
-def ask(command: str, work: int, without: str = "") -> Answer:
+def run_command(command: str, work: int, without: str = "") -> Answer:
     """Run a memplan command with a limit of counted work; `without` names searches to disable, separated by commas.
 
     The status is `failed` if the command failed or the answer depended on the clock; the cause is printed.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from lab.ledger.answers import UNCOUNTED, ask
+from lab.ledger.answers import UNCOUNTED, run_command
 from lab.ledger.rows import Answer, Row
 
 MORE = 1.3
@@ -23,7 +23,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
     Returns "better", "equal" or "worse", the multiple of the recorded work, and the answer.
     """
     for times in each_times:
-        answer = ask(row.command, int(row.work * times), without)
+        answer = run_command(row.command, int(row.work * times), without)
         if not answer.is_worse_than(row.answer):
             word = "better" if row.answer.is_worse_than(answer) else "equal"
             return word if times <= MORE else "worse", times, answer
@@ -35,7 +35,7 @@ def record_answer(row: Row) -> Row:
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))
-    asked = cache(partial(ask, row.command))
+    asked = cache(partial(run_command, row.command))
     best = asked(row.most_work)
     work = works[bisect_left(works, True, key=lambda work: not asked(work).is_worse_than(best))]
     return replace(row, work=work, answer=asked(work))

@@ -54,7 +54,9 @@ GRIDS_TRIED = 4
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
     """Return (time, live bytes) for each maximal live set in order of time; bytes that buffers share count once."""
     demand = Demand.from_instance(instance)
-    loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
+    loads = (
+        int(load) * instance.unit for load in instance.live_set_sums(demand.start, demand.end, demand.size).tolist()
+    )
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 
@@ -216,7 +218,7 @@ class _LiveSetPacking:
         if outside:
             may_be_outside = np.logical_or.reduce(self.instance.allowed[outside])
             mine = np.where(may_be_outside[self.demand.lifetime_buffer], 0, mine)
-        load = self.instance.sums(self.demand.start, self.demand.end, mine)
+        load = self.instance.live_set_sums(self.demand.start, self.demand.end, mine)
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)

@@ -209,7 +209,7 @@ def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
     raise ValidationError.from_exception_data("rule", details)
 
 
-def rule_of(fault: Mapping[str, Any]) -> Sentence:
+def sentence_of_error(fault: Mapping[str, Any]) -> Sentence:
     """Return the sentence, with its remedy, of an error that a validator of memplan raised."""
     return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
@@ -228,12 +228,12 @@ def unique_rule(got: str, first: str) -> Sentence:
     return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
 
 
-def named_once(got: str, first: str) -> Sentence:
+def duplicate_rule(got: str, first: str) -> Sentence:
     """Return the error sentence for a name `got` that occurs twice in its list, first at `first`."""
     return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
-def buffer_named(name: object, rule: str = "must be the id of a buffer") -> Sentence:
+def buffer_name_rule(name: object, rule: str = "must be the id of a buffer") -> Sentence:
     """Return the error sentence for a name that is not a buffer's id, or that breaks another `rule` about buffers."""
     return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
@@ -403,7 +403,7 @@ def _errors_with_sentences(
     for entry in faults[:MAX_SHOWN]:
         kind = entry["type"]
         if kind == "rule":
-            yield entry, rule_of(entry)
+            yield entry, sentence_of_error(entry)
             continue
         if kind == "extra_forbidden":  # one sentence, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))

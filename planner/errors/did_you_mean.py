@@ -49,7 +49,7 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
-def know_fields(of: str, *models: Any) -> None:
+def register_fields(of: str, *models: Any) -> None:
     """Register the fields of models, by their JSON names, as the known fields of rows of the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))

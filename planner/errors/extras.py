@@ -36,17 +36,17 @@ def install_line(package: str) -> str:
     return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
 
 
-def missing(package: str, extra: str | None = None) -> str:
+def missing_package_text(package: str, extra: str | None = None) -> str:
     """Return the end of a sentence about a missing package: the pip command that installs it, or `extra` if given."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 
 
-def require(subject: str, packages: Iterable[str]) -> None:
+def require_packages(subject: str, packages: Iterable[str]) -> None:
     """Raise MissingPackageError, whose message begins with `subject`, if one of the packages is missing."""
     for package in packages:
         if not is_installed(package):
-            raise MissingPackageError(f"{subject} {missing(package)}")
+            raise MissingPackageError(f"{subject} {missing_package_text(package)}")
 
 
 def is_installed(package: str) -> bool:

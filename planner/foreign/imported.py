@@ -200,7 +200,7 @@ class ImportedProblem:
         return any(warning.is_unknown for warning in self.warnings)
 
 
-def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
+def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     """Return a plan with these offsets, each buffer in the first pool it may use; None if an offset is missing.
 
     An alias without an offset gets the offset that its buffer's offset implies.
@@ -287,6 +287,6 @@ def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
     return replace(table, size=column(sizes), alignment=column([options.alignment] * len(sizes)))
 
 
-def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
+def problem_of_rows(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
     """Return the problem that has these rows as buffers and these pools without sizes; raises ProblemError."""
     return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

@@ -59,7 +59,7 @@ class PlacedPool:
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
-    def needs_what_c_cannot_say(self) -> bool:
+    def exceeds_c_alignment(self) -> bool:
         """True if the alignments that C can express, powers of two, are not enough for the pool."""
         return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
@@ -128,7 +128,7 @@ class VerifiedLayout:
                     )
                 )
 
-    def only_pool(self, target: str) -> PlacedPool:
+    def single_pool(self, target: str) -> PlacedPool:
         """Return the pool that holds all buffers; raises FormatError if several pools hold buffers."""
         used = self.used_pools
         if len(used) > 1:

@@ -132,14 +132,14 @@ class ModelOptions(WireValue):
                 )
         return cast("dict[str, int]", self.dims)
 
-    def says(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         """Return True if an option differs from its default; defaults that generated clients send do not count."""
         default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
         """Raise OptionError if an option for models is given for a file that is not a model."""
-        if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.says(name)}:
+        if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())

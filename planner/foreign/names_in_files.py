@@ -25,10 +25,10 @@ def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOpti
         return NO_NAMES
     own, imported = importers.read_problem(data, name, options, None)
     same = own.buffers.ids == problem.buffers.ids and np.array_equal(own.buffers.start, problem.buffers.start)
-    return names_read(data, imported) if same else NO_NAMES
+    return names_of_imported(data, imported) if same else NO_NAMES
 
 
-def names_read(data: bytes, imported: ImportedProblem | None) -> ProgramNames:
+def names_of_imported(data: bytes, imported: ImportedProblem | None) -> ProgramNames:
     """Return the names in a file that was read before: those of a program, or the names of models in JSON."""
     if imported is not None:
         return imported.names

@@ -48,7 +48,7 @@ def _format_of_name(name: str | None) -> str | None:
     )
 
 
-def load(name: str | None) -> None:
+def import_reader(name: str | None) -> None:
     """Import the reader for files with this name's suffix, and the package that it needs if it is installed."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
@@ -93,15 +93,15 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
         from memplan.planner.foreign.model_options import ModelOptions
 
         options = ModelOptions()
-    refuse_of_others(format_name, options)
-    return read_as(format_name, data, options)
+    refuse_foreign_options(format_name, options)
+    return read_format(format_name, data, options)
 
 
-def refuse_of_others(format_name: str, options: ModelOptions) -> None:
+def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
     """Raise OptionError if an option is given that the reader of this format does not have."""
     readers = file_readers()
     for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
-        if name in readers[format_name].options or not options.says(name):
+        if name in readers[format_name].options or not options.is_set(name):
             continue
         theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
         rule = f"must be given for files of {', '.join(theirs)} only, got one of {format_name}"
@@ -124,13 +124,13 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
 
 def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
     """Return the model with a finding if the option `views` was given although the file has no views."""
-    if not options.says("views") or model.views.apart or model.views.aliases:
+    if not options.is_set("views") or model.views.apart or model.views.aliases:
         return model
     finding = Finding("no-effect", "views: the file has no views to keep apart, so the option has no effect", ())
     return replace(model, warnings=(*model.warnings, finding))
 
 
-def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
+def read_format(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
     """Return the model in a file of the format `name`; raises InputError."""
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 

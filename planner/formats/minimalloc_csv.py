@@ -27,13 +27,13 @@ from memplan.planner.errors import (
     Sentence,
     add_way,
     excerpt,
-    rule_of,
+    sentence_of_error,
     unique_rule,
 )
 from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
 from memplan.planner.model.placement_table import PlacementTable
@@ -105,7 +105,9 @@ def table_of(sheet: Sheet) -> BufferTable:
     try:
         return BufferTable.from_columns(ids, **sheet.numbers)
     except ValidationError as error:
-        breaks = [_break_of_location(entry["loc"], rule_of(entry)) for entry in error.errors(include_url=False)]
+        breaks = [
+            _break_of_location(entry["loc"], sentence_of_error(entry)) for entry in error.errors(include_url=False)
+        ]
         raise ProblemError(*sheet.sentences(breaks)) from error
 
 
@@ -125,7 +127,7 @@ def _exclusive_ends(sheet: Sheet) -> I64:
 def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
     """Raise ProblemError if an id is empty or occurs twice."""
     breaks: list[Break] = [
-        (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeats(ids)
+        (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated_positions(ids)
     ]
     # Several empty ids are reported as empty, not as repeated.
     if not all(ids):

@@ -20,7 +20,15 @@ import numpy.typing as npt
 
 from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct_values
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
+from memplan.planner.instance.contents import (
+    U64,
+    Groups,
+    Neighbours,
+    counting_columns,
+    relations,
+    requirement_columns,
+    weights,
+)
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.columns import unique_values
@@ -76,7 +84,7 @@ def canonical_order(instance: Instance) -> I64:
         own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
         return np.argsort(_mixed_colours(own, lifetimes), kind="stable")
     colour = np.zeros(len(instance), dtype=np.uint64)
-    for values in numbers(instance):
+    for values in requirement_columns(instance):
         colour = _mixed_colours(colour, values)
     lifetimes = _mixed_colours(
         _mixed_colours(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end
@@ -162,7 +170,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
         yield pool.reserved.astype("<i8")
         if "cost" in instance.features:
             yield np.array([pool.cost], dtype="<f8")
-    for values in numbers(instance):
+    for values in requirement_columns(instance):
         yield values[order].astype("<i8", copy=False)
     if "intervals" in instance.features:
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
@@ -231,7 +239,7 @@ def _reachable_offset(instance: Instance) -> float:
 def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
     """Yield the relations between buffers, each preceded by the name of its feature."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
-    for name, column in counting(instance.features).items():
+    for name, column in counting_columns(instance.features).items():
         values = getattr(instance, name)
         if column.holds is Holds.NUMBERS:
             continue

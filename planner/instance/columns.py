@@ -66,7 +66,7 @@ class Column(NamedTuple):
     free: int = 0
 
 
-def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
+def default_column(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
     """Return a column for `n` buffers that restricts nothing; columns of lifetimes have no such default."""
     if column.holds is Holds.GROUPS:
         return np.arange(n)

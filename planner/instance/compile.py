@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.instance.columns import Axis, blank, common_unit, scale_column
+from memplan.planner.instance.columns import Axis, common_unit, default_column, scale_column
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, Ranges, families, last_end, legal_places, merge_ranges
 from memplan.planner.instance.objective import used_ends
@@ -76,7 +76,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     if "barred" in scaled:
         scaled |= _barred_columns(scaled["barred"], places.barred_ranges, unit)
     for name in COLUMNS.keys() - scaled.keys() - {*ON[Axis.WHOLE], *ON[Axis.POOL]}:
-        scaled[name] = freeze(blank(COLUMNS[name], len(source), len(pools)))
+        scaled[name] = freeze(default_column(COLUMNS[name], len(source), len(pools)))
     return Instance(unit=unit, pools=pools, **scaled)
 
 

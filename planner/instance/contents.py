@@ -27,7 +27,7 @@ def traffic_unit(instance: Instance) -> int:
 
 
 @cache
-def counting(features: frozenset[str]) -> Mapping[str, Column]:
+def counting_columns(features: frozenset[str]) -> Mapping[str, Column]:
     """Return the declarations of the columns that affect the best plans of instances with these features."""
     return {name: column for name, column in COLUMNS.items() if column.counts in {ALWAYS, *features}}
 
@@ -35,12 +35,14 @@ def counting(features: frozenset[str]) -> Mapping[str, Column]:
 @cache
 def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
     """Return the names of the numeric columns that affect best plans, grouped in runs of columns with one axis."""
-    names = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
+    names = [
+        (column.axis, name) for name, column in counting_columns(features).items() if column.holds is Holds.NUMBERS
+    ]
     runs = groupby(names, key=lambda entry: entry[0])
     return [(axis, [name for _, name in run if name != "allowed"]) for axis, run in runs]
 
 
-def numbers(instance: Instance) -> Iterator[I64]:
+def requirement_columns(instance: Instance) -> Iterator[I64]:
     """Yield the requirements of single buffers, except lifetimes, as arrays of n entries, one pool after another."""
     for axis, names in _number_columns_by_axis(instance.features):
         if axis is Axis.BUFFER:
@@ -81,7 +83,7 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
     """Return the relations between buffers, except lifetimes: first lists and pairs, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
-    for name, column in counting(instance.features).items():
+    for name, column in counting_columns(instance.features).items():
         values = getattr(instance, name)
         if column.axis is Axis.LIST and len(values):
             pairs.append(Neighbours(getattr(instance, column.along), values))

@@ -232,20 +232,20 @@ class Instance:
         """An upper bound, in units, on the free space that clearances cause in a plan: twice their sum."""
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
-    def members(self, live_set: int) -> I64:
+    def live_set_members(self, live_set: int) -> I64:
         """Return the buffers of a live set, in ascending order."""
         alive = (self.start <= live_set) & (live_set < self.end)
         return self.lifetime_buffer[alive]
 
-    def load(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
+    def loads(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
         """Return, for each live set, the sum of its buffers' sizes in units, or of the weights given for buffers.
 
         The sums are int64 if that cannot overflow, else Python integers in an object array.
         """
         values = np.asarray(self.size if weight is None else weight)
-        return self.sums(self.start, self.end, values[self.lifetime_buffer])
+        return self.live_set_sums(self.start, self.end, values[self.lifetime_buffer])
 
-    def sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    def live_set_sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
         """Return, for each live set, the sum of weights (k,) over the half-open ranges that contain it.
 
         The ranges are `start[r]` to `end[r]`; the result has the type that `load` returns.

@@ -217,7 +217,7 @@ def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: 
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
-    may_use[forbid_pools.closed_to(problem, pool)] = False
+    may_use[forbid_pools.excluded_buffers(problem, pool)] = False
     members = np.fromiter(bound, np.int64, len(bound))
     leads = np.fromiter((lead for lead, _ in bound.values()), np.int64, len(bound))
     np.logical_and.at(may_use, leads, may_use[members])

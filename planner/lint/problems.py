@@ -152,7 +152,7 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
         yield Finding("inclusive-ends", message)
 
 
-def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
+def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
     """Report that the CSV column `end`, whose ends are inclusive, raises the peak live bytes over exclusive ends.
 
     If exclusive ends would leave a buffer without a lifetime, the ends are certainly inclusive, and nothing is

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import ONE_OF_THEM, Break, Location, ProblemError, add_way, excerpt, raise_rules
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.intervals import handovers_of, merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -68,7 +68,10 @@ class Application(Value):
         for where, group in groups:
             if unknown := [name for name in group if name not in self.models]:
                 breaks.append((where, f"must name models ({', '.join(self.models)}), got {excerpt(unknown[0])}"))
-            breaks += ((where, f"must name each model once, got {excerpt(group[i])} again") for _, i in repeats(group))
+            breaks += (
+                (where, f"must name each model once, got {excerpt(group[i])} again")
+                for _, i in repeated_positions(group)
+            )
         names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
         names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
         names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]

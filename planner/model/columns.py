@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.model.rows import brief
+from memplan.planner.model.rows import short_repr
 
 Row = TypeVar("Row")
 Number = TypeVar("Number", bound=np.generic)
@@ -26,7 +26,7 @@ def unique_values(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return unique
 
 
-def repeats(ids: Sequence[int | str]) -> list[tuple[int, int]]:
+def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
     """Return (first position, later position) for every repetition of an id."""
     if len(set(ids)) == len(ids):
         return []
@@ -76,7 +76,7 @@ class Columns(Sequence[Row]):
         return _restored_table, (type(self), {name: _picklable_column(value) for name, value in columns.items()})
 
     def __repr__(self) -> str:
-        return brief(self)
+        return short_repr(self)
 
     if not TYPE_CHECKING:  # type checkers must not see __getattr__
 

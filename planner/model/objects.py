@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Break, ProblemError, excerpt, raise_rules, unique_rule
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.intervals import Interval, half_open, merge_spans
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan
@@ -70,7 +70,7 @@ class ObjectsProblem(Value):
     @model_validator(mode="after")
     def _ids_are_unique(self) -> "ObjectsProblem":
         breaks: list[Break] = []
-        for first, i in repeats([buffer.id for buffer in self.buffers]):
+        for first, i in repeated_positions([buffer.id for buffer in self.buffers]):
             rule = unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
             breaks.append((("buffers", i, "id"), rule))
         if breaks:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Break, ProblemError, excerpt, raise_rules, unique_rule
-from memplan.planner.errors.did_you_mean import know_fields
+from memplan.planner.errors.did_you_mean import register_fields
 from memplan.planner.model.buffer_table import BufferTable
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.intervals import Interval, half_open, merge_spans
 from memplan.planner.model.problem_fields import (
@@ -23,7 +23,7 @@ from memplan.planner.model.problem_fields import (
 )
 from memplan.planner.model.rows import MAX_BYTES, Buffer
 
-know_fields("", ProblemFields)
+register_fields("", ProblemFields)
 
 
 class Problem(ProblemFields):
@@ -105,7 +105,7 @@ class Problem(ProblemFields):
         """Yield a broken rule for each repeated buffer id or pool name."""
         names = [pool.name for pool in self.pools]
         for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
-            for first, i in repeats(ids):
+            for first, i in repeated_positions(ids):
                 yield (kind, i, key), unique_rule(excerpt(ids[i]), f"at {kind}[{first}]")
 
     def _unknown_pools(self) -> Iterator[Break]:

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from memplan.planner.errors import LEFT_OUT, excerpt
-from memplan.planner.errors.did_you_mean import closest_word, know_fields
+from memplan.planner.errors.did_you_mean import closest_word, register_fields
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import validate_in_parts
@@ -133,7 +133,7 @@ class Pool(Value):
     device: Id | None = None
 
 
-know_fields("pools", Pool)
+register_fields("pools", Pool)
 
 
 class BufferUse(Value):

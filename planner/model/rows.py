@@ -27,13 +27,13 @@ from memplan.planner.errors import (
     ProblemError,
     Sentence,
     add_way,
-    buffer_named,
+    buffer_name_rule,
     excerpt,
     raise_rules,
     sentences,
     sentences_of_options,
 )
-from memplan.planner.errors.did_you_mean import did_you_mean, know_fields, word_table
+from memplan.planner.errors.did_you_mean import did_you_mean, register_fields, word_table
 from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import drop_unknown_fields, validate_in_parts
 
@@ -115,7 +115,7 @@ class Value(WireValue):
                 kind, fields_of = type(self).__name__, type(self).model_fields.items()
                 needed = ", ".join(f"{name}=..." for name, field in fields_of if field.is_required())
                 needed = needed or f"{next(iter(type(self).model_fields))}=..."
-                raise self.error(f"{kind}: must be given fields by name, as {kind}({needed}), got {brief(given)}")
+                raise self.error(f"{kind}: must be given fields by name, as {kind}({needed}), got {short_repr(given)}")
             try:
                 super().__init__(**fields)
             except ValidationError as error:
@@ -162,7 +162,7 @@ class Value(WireValue):
     def __repr__(self) -> str:
         fields = type(self).model_fields.items()
         values = {name: value for name, field in fields if (value := getattr(self, name)) != field.default}
-        return f"{type(self).__name__}({', '.join(f'{name}={brief(value)}' for name, value in values.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={short_repr(value)}' for name, value in values.items())})"
 
     __str__ = __repr__
 
@@ -176,7 +176,7 @@ def _plain_integers(value: Any) -> Any:
     return [*map(_plain_integers, value)] if isinstance(value, (list, tuple)) else value
 
 
-def brief(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return the repr of a value; for a sequence of more than five entries, only their number."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
@@ -260,12 +260,12 @@ class Buffer(Value):
         if self.alias_offset is not None and self.alias_of is None:
             breaks.append((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.alias_of == self.id and type(self.alias_of) is type(self.id):
-            breaks.append((("alias_of",), buffer_named(self.alias_of, "must name another buffer")))
+            breaks.append((("alias_of",), buffer_name_rule(self.alias_of, "must name another buffer")))
         if self.relative is not None:
             if self.alias_of is not None:
                 breaks.append((("relative",), add_way("must not be given together with alias_of", ONE_OF_THEM)))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
-                breaks.append((("relative", "to"), buffer_named(self.id, "must name another buffer")))
+                breaks.append((("relative", "to"), buffer_name_rule(self.id, "must name another buffer")))
         if self.no_cross is not None and self.alias_of is not None:
             breaks.append((("no_cross",), "must not be given together with alias_of; relative takes both"))
         return breaks
@@ -283,7 +283,7 @@ if not TYPE_CHECKING and extensions("kinds"):
     Buffer = create_model("Buffer", __base__=Buffer, __module__=__name__, __doc__=Buffer.__doc__, **_fields)
 
 
-know_fields("buffers", Buffer)
+register_fields("buffers", Buffer)
 
 
 def end_rule(start: int, end: int) -> Sentence:
@@ -300,4 +300,4 @@ class Placement(PlanValue):
     offset: Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
-know_fields("placements", Placement)
+register_fields("placements", Placement)

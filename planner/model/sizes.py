@@ -160,7 +160,7 @@ def gap_text(gap: float | None) -> str:
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
-def refuse(rule: str) -> PydanticCustomError:
+def rule_error(rule: str) -> PydanticCustomError:
     """Return the pydantic error for a value that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
@@ -175,7 +175,7 @@ def _parsed_ratio(value: object) -> object:
         return 1 + share
     if share is None or "." not in text or text.startswith("+"):  # a plain 10 would mean ten times as many
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
-        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
+        raise rule_error(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share
 
 

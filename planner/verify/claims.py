@@ -13,7 +13,7 @@ from math import fsum, isclose
 import numpy as np
 
 from memplan.planner.errors import excerpt
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.plan import Plan, WeightedUse
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
@@ -23,7 +23,7 @@ from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share,
 from memplan.planner.verify.violation import Violation, false_claim
 
 
-def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
+def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each claim about placements in a plan without placements."""
     made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
@@ -167,7 +167,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each pool of a plan whose name or size differs from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
-    for first, k in repeats([pool.name for pool in plan.pools]):
+    for first, k in repeated_positions([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
     for k, pool in enumerate(plan.pools):
         if pool.name not in sizes:

@@ -64,7 +64,7 @@ class LowestPlaces:
         return tower
 
 
-def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
+def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
     """Return the lowest places of a valid plan's buffers; None if more than `most_pairs` pairs had to be compared.
 
     The result is also None if the problem has a pair rule that is unknown to this module.

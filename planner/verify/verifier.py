@@ -17,11 +17,11 @@ import numpy.typing as npt
 from memplan.planner.errors import excerpt
 from memplan.planner.extensions import extensions
 from memplan.planner.model.buffer_table import ABSENT, I64
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, replace_profile
-from memplan.planner.verify.claims import claims, claims_of_nothing
+from memplan.planner.verify.claims import claims, claims_without_placements
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together, relatives_lie_where_they_must
@@ -42,7 +42,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     """
     problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
-        return tuple(_limit_list(claims_of_nothing(problem, plan)))
+        return tuple(_limit_list(claims_without_placements(problem, plan)))
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     kinds = [_incomplete_placements(problem, plan.placements), check_places(problem, placed)]
     if problem.buffers.rules["relative"]:
@@ -105,7 +105,7 @@ def _incomplete_placements(problem: Problem, placements: PlacementTable) -> Iter
     for k, name in enumerate(placements.ids):
         if name not in expected:
             yield buffer_violation(name, "unknown-buffer", f"must be one of the problem's, got placements[{k}]")
-    for first, k in repeats(placements.ids):
+    for first, k in repeated_positions(placements.ids):
         yield buffer_violation(
             placements.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]"
         )

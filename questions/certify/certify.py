@@ -98,7 +98,7 @@ def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     return formula, proof
 
 
-def lines(found: CertificateAnswer) -> Iterator[str]:
+def certificate_lines(found: CertificateAnswer) -> Iterator[str]:
     """Yield the text lines of the answer: the claim and how it is proved, or why there is no certificate."""
     if found.reason is not None:
         yield f"no certificate: {found.reason}"
@@ -116,7 +116,7 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
 QUESTION = Question(
     certify,
     inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
-    lines=lines,
+    lines=certificate_lines,
     exit_status=lambda found: 1 if found.reason is not None else 0,
     exits={0: "there is a certificate", 1: "there is none"},
     status=lambda found: found.kind,

@@ -24,7 +24,7 @@ class Tolerance:
     part: Fraction = Fraction(0)
 
     @classmethod
-    def read(cls, text: str) -> Tolerance:
+    def from_text(cls, text: str) -> Tolerance:
         """Parse a tolerance such as `2%`, `512` or `1KiB`; raises OptionError."""
         try:
             if not text.endswith("%"):

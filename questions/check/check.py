@@ -25,10 +25,10 @@ from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanA
 from memplan.questions.inputs.values import Input, InputValues, plan_refuted
 from memplan.questions.plan.baseline import (
     Baseline,
+    baseline_in_json,
     baseline_of,
     baseline_problem,
     checked_baseline,
-    planned_in,
     read_baseline_field,
     read_baseline_parts,
 )
@@ -104,7 +104,7 @@ def check(
     one pool and the size of the runtime's arena is known, the budget is for the whole arena.
     """
     running = control.begin(options)
-    tolerance = Tolerance.read(options.tolerance)
+    tolerance = Tolerance.from_text(options.tolerance)
     budgets: Mapping[str, int] = {}
     if problem is not None:
         problem, budgets = read_budgets(options.budgets, problem)
@@ -221,14 +221,14 @@ def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 
 
-def unread(subject: str, sentences: Iterable[str]) -> Check:
+def unreadable_model_check(subject: str, sentences: Iterable[str]) -> Check:
     """Return a failed check for a model that could not be read, with the sentences that say why."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
     return Check.from_fields(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
-def lines(found: Check) -> Iterator[str]:
+def check_lines(found: Check) -> Iterator[str]:
     """Yield the text lines of the answer: warnings, failures, and the bytes used in each pool."""
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
@@ -262,7 +262,7 @@ _BASELINE = Input(
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
     """Return the problem in a file; if the file also has a plan, store the plan in the reader's `own_plan`."""
-    if (planned := planned_in(data)) is None:
+    if (planned := baseline_in_json(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan
     return planned.problem
@@ -300,7 +300,7 @@ QUESTION = Question(
         ARENA,
     ),
     any_of=("problem", "plan"),
-    lines=lines,
+    lines=check_lines,
     exit_status=lambda found: 0 if found.passed else 1,
     exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, no plan, or an arena that is not known"},
     status=lambda found: "passed" if found.passed else "failed",

@@ -14,8 +14,8 @@ from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.places import places
-from memplan.questions import search
+from memplan.planner.verify.places import lowest_places
+from memplan.questions import load_search
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
@@ -120,7 +120,7 @@ def _pool_peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
     """Return the peak of each pool in a plan, with the buffers that determine it."""
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
-    return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
+    return tuple(pool_peaks(problem, plan, placed, lowest_places(problem, placed), bounds))
 
 
 def _requested_repairs(
@@ -138,7 +138,7 @@ def _requested_repairs(
     repairs = repairs_of(problem, plan, own, running.limit_to(limit_s))
     if repairs.status == "fits":
         return repairs
-    of_operations = search("repairs-of-graph")(
+    of_operations = load_search("repairs-of-graph")(
         graph, problem, options, running.limit_to(limit_s), never_as_given=plan.status == "infeasible"
     )
     return repairs.model_copy(update={"of_operations": of_operations})
@@ -155,11 +155,11 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
         rule = f"must be a number of bytes from 1 to {MAX_BYTES}, got {excerpt(capacity)}"
         raise InputError(f"capacity: {rule}")
-    of_graph: Problem = search("problem-of-graph")(graph)
+    of_graph: Problem = load_search("problem-of-graph")(graph)
     return of_graph.with_capacity(capacity)
 
 
-def lines(found: ExplainAnswer) -> Iterator[str]:
+def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
     """Yield the text lines of the answer: the reason, its members, a sufficient size, and requested studies."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
@@ -197,7 +197,7 @@ QUESTION = Question(
         Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
     ),
     any_of=("problem", "graph"),
-    lines=lines,
+    lines=explanation_lines,
     exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
     exits={0: "it fits, or repairs were found", 1: "it does not, or that is not known in time"},
     progress=_progress,

@@ -18,7 +18,14 @@ from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.rows import Id
-from memplan.questions.explain.questions.parts import ProblemRule, bodies, filter_rows, part, resize_buffer, rules_of
+from memplan.questions.explain.questions.parts import (
+    ProblemRule,
+    body_of_each_buffer,
+    filter_rows,
+    resize_buffer,
+    rules_of,
+    subproblem,
+)
 from memplan.questions.explain.questions.queries import Queries
 from memplan.questions.explain.values import (
     BufferWorth,
@@ -92,7 +99,7 @@ class _Study:
 
     def buffers(self) -> tuple[BufferWorth, ...]:
         """Return the worth of each buffer that has a size above 0 and is not an alias."""
-        instance, body = compile_problem(self.problem), bodies(self.problem)
+        instance, body = compile_problem(self.problem), body_of_each_buffer(self.problem)
         near = _SinglePool.from_plan(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
         names = [i for i in names if near is None or i in near.row]
@@ -126,7 +133,7 @@ class _Study:
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
         while least < most and not self.control.is_over:  # `most` first: the bound by live sets is usually exact
-            answer = queries.fits(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
+            answer = queries.fit_answer(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
             least, most = (middle, most) if answer == "fits" else (least, middle - 1)
@@ -148,7 +155,7 @@ class _Study:
     def _remaining_problem(self, kept: Bool) -> Problem:
         """Return the problem restricted to the kept buffers, with its objective and weights unchanged."""
         names = set(filter_rows(self.problem.buffers, kept).ids)
-        rest = part(self.problem, kept)
+        rest = subproblem(self.problem, kept)
         return replace_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
     def _peak_reduction(
@@ -254,7 +261,7 @@ class _Study:
         def cost(rule: ProblemRule) -> RuleCost:
             objective = self.problem.objective
             gain, _ = self._peak_reduction(
-                lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective)
+                lambda: replace_fields(subproblem(self.problem, everything, [rule]), objective=objective)
             )
             return RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1])
 
@@ -267,7 +274,7 @@ class _SinglePool:
     def __init__(self, instance: Instance, offset: I64, near: tuple[I64, I64]) -> None:
         self.instance, self.near, unit = instance, near, instance.unit
         self.row = {int(i): k for k, i in enumerate(instance.source)}
-        self.size, self.offset, self.load = instance.size * unit, offset * unit, np.asarray(instance.load()) * unit
+        self.size, self.offset, self.load = instance.size * unit, offset * unit, np.asarray(instance.loads()) * unit
         self.end = self.offset + self.size
         self.peak = int(self.end.max(initial=0))
 

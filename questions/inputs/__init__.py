@@ -38,7 +38,7 @@ class PlanAndProblem(WireValue):
     plan: Plan
 
 
-def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
+def require_object(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
     """Return a JSON value that must be an object; raises an error of class `error`, whose text begins with `name`."""
     if not isinstance(value, dict):
         raise error(f"{name}: must be an object, got {excerpt(value)}", way=object_way(name))
@@ -47,7 +47,7 @@ def object_in(value: object, name: str, error: type[InputError] = InputError) ->
 
 def read_problem_field(value: object) -> Problem:
     """Return the problem in a field of a request body, given as buffers or as operations; raises InputError."""
-    content = object_in(value, "problem", ProblemError)
+    content = require_object(value, "problem", ProblemError)
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
     from memplan.planner.foreign.programs import problem_from
@@ -58,7 +58,7 @@ def read_problem_field(value: object) -> Problem:
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:
     """Return the plan in a field of a request body; raises PlanError for anything else."""
-    content = object_in(value, name, PlanError)
+    content = require_object(value, name, PlanError)
     if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
         raise PlanError(f"{name}: must be a plan, got a list of offsets, {excerpt(content)} (write {way})")

@@ -48,7 +48,7 @@ def write_plan(plan: Plan) -> bytes:
     return memplan_json.write_plan(plan, _no_problem())
 
 
-def write(answer: Plan | ObjectsAnswer) -> bytes:
+def write_answer(answer: Plan | ObjectsAnswer) -> bytes:
     """Return an answer of `plan`, a plan or shared objects, as JSON."""
     return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
 
@@ -62,7 +62,7 @@ def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
     return plan_refuted(values, answer)
 
 
-def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
+def answer_lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
     """Yield the text lines of an answer: of a plan, or of shared objects."""
     return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
 

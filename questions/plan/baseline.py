@@ -18,7 +18,14 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
-from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.questions.inputs import (
+    PROBLEM,
+    plan_json,
+    problem_json,
+    read_plan_field,
+    read_problem_field,
+    require_object,
+)
 from memplan.questions.inputs.values import Input
 from memplan.questions.reading import Reader, ReadOptions
 from memplan.questions.reading.plan_files import remove_pins
@@ -74,7 +81,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
     return Baseline(plan, its)
 
 
-def planned_in(data: bytes) -> Baseline | None:
+def baseline_in_json(data: bytes) -> Baseline | None:
     """Return the plan in a JSON file, alone or with its problem; None for any other file."""
     if not memplan_json.recognises(data) or not (b'"placements"' in data or b'"plan"' in data):
         return None
@@ -86,7 +93,7 @@ def planned_in(data: bytes) -> Baseline | None:
 
 def read_baseline_field(value: object, name: str) -> Baseline:
     """Return the baseline in a field of a body: a plan, or an object with plan and problem; raises InputError."""
-    content = object_in(value, name)
+    content = require_object(value, name)
     if not content.keys() & {"problem", "plan"}:
         return Baseline(read_plan_field(content, name), None)
     try:

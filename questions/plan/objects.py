@@ -12,8 +12,8 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.shared_objects import violations
-from memplan.questions import search
-from memplan.questions.inputs import object_in, problem_json, problem_subject, read_problem_field
+from memplan.questions import load_search
+from memplan.questions.inputs import problem_json, problem_subject, read_problem_field, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.question import AnswerOfFile, Control
 from memplan.questions.reading import Reader, ReadOptions
@@ -56,7 +56,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.search_control(_LOOKS_PER_S) as whole, running.child(_SWEEP).search_control(_LOOKS_PER_S) as sweep:
         clocks = partial(_count_clock_check, whole), partial(_count_clock_check, sweep)
-        answer = search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
+        answer = load_search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
     groups: dict[int, list[int]] = {}
     for i, k in enumerate(answer.where):
         groups.setdefault(k, []).append(i)
@@ -113,7 +113,7 @@ def refuse_reading(options: ReadOptions) -> None:
 
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
     """Return the problem in a field of a request body, with pools or shared objects; raises InputError."""
-    content = object_in(value, "problem", ProblemError)
+    content = require_object(value, "problem", ProblemError)
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
 

@@ -12,10 +12,10 @@ from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.sizes import Size, gap_text, refuse
-from memplan.questions import search
+from memplan.planner.model.sizes import Size, gap_text, rule_error
+from memplan.questions import load_search
 from memplan.questions.inputs import PLAN, read_plan_field
-from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refutation, write
+from memplan.questions.plan.answers import PLAN_EXITS, answer_lines, plan_status, refutation, write_answer
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.questions.plan.reason import REASON_S, add_reason, refuse_own_planner
 from memplan.questions.question import Control, Question, SearchOptions
@@ -30,7 +30,7 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 def _number_of_plans(value: object) -> object:
     """Return the number in an option's text; raises an error for `PLANS@DISTANCE`, which sets two options."""
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
-        raise refuse(f"must be a number, with distance as a separate option: plans {pair[1]}, distance {pair[2]}")
+        raise rule_error(f"must be a number, with distance as a separate option: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
@@ -61,7 +61,7 @@ class PlanOptions(SearchOptions, SolveOptions):
     @classmethod
     def _refuse_heaps(cls, value: object) -> object:
         if isinstance(value, str) and value.startswith(_HEAPS):
-            raise refuse(f"must not be heaps, which are a separate option, as heaps=128MiB, got {excerpt(value)}")
+            raise rule_error(f"must not be heaps, which are a separate option, as heaps=128MiB, got {excerpt(value)}")
         return value
 
     @property
@@ -108,7 +108,7 @@ def plan(
         _refuse_for_objects(keep, start, options)
         return share_objects(problem, running)
     if options.heaps is not None:
-        return cast(Plan, search("heaps")(problem, options.heaps, running))
+        return cast(Plan, load_search("heaps")(problem, options.heaps, running))
     if keep is not None:
         return _plan_again(problem, keep, options, running)
 
@@ -122,7 +122,7 @@ def plan(
 
     if options.plans == 1:
         return first_plan(1.0)
-    return cast(Plan, search("differing")(problem, options.plans, options.distance, running, first_plan))
+    return cast(Plan, load_search("differing")(problem, options.plans, options.distance, running, first_plan))
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
@@ -165,7 +165,7 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
         raise OptionError(f"plans: must be 1 with {names[0]}, got {options.plans}")
 
 
-def progress(event: Mapping[str, Any]) -> str:
+def progress_line(event: Mapping[str, Any]) -> str:
     """Return a progress line for people: the best peak, lower bound and gap, or why nothing fits as far as known."""
     if "stage" in event:
         message: str = event["explanation"]["message"]
@@ -194,12 +194,12 @@ _BUFFERS = [
 QUESTION: Question[Any] = Question(
     plan,
     inputs=(PROBLEM_OR_OBJECTS, KEEP),
-    lines=lines,
+    lines=answer_lines,
     exit_status=plan_status,
     exits=PLAN_EXITS,
     check=lambda _question, options: options.check(),
-    progress=progress,
+    progress=progress_line,
     refutes=refutation,
-    write=write,
+    write=write_answer,
     example={"problem": {"buffers": _BUFFERS}},
 )

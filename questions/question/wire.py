@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from memplan.planner.errors import FormatError, OptionError, excerpt, sentences_of_options
 from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
-from memplan.questions.inputs import object_in
+from memplan.questions.inputs import require_object
 from memplan.questions.inputs.values import InputValues, read_inputs
 from memplan.questions.question import Question, QuestionOptions
 
@@ -23,7 +23,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         content = memplan_json.parse(body)
     except FormatError as error:
         raise error.prefix_place("body: ") from error
-    return object_in(content, "body")
+    return require_object(content, "body")
 
 
 def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputValues:

@@ -14,7 +14,7 @@ from memplan.planner.errors import FormatError, InputError, OptionError, sentenc
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import load as load
+from memplan.planner.foreign.reading import import_reader as import_reader
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
@@ -152,9 +152,9 @@ class Reader:
         if self.imported is not None:
             self.warnings += self.imported.warnings
         elif self.options.inclusive is None:
-            from memplan.planner.lint.problems import closed_ends
+            from memplan.planner.lint.problems import inclusive_end_findings
 
-            self.warnings += closed_ends(problem, data)
+            self.warnings += inclusive_end_findings(problem, data)
         if not is_model and self.options.alignment is not None:  # an importer has already aligned a model's buffers
             problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):

@@ -16,7 +16,7 @@ from memplan.planner.errors import OptionError, excerpt, sentences
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
-from memplan.planner.model.sizes import parse_size, refuse, size_text
+from memplan.planner.model.sizes import parse_size, rule_error, size_text
 from memplan.questions.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.questions.inputs.extent import Extent
 from memplan.questions.inputs.values import Input, InputValues
@@ -89,7 +89,7 @@ def _sizes_in_bytes(value: object) -> object:
     try:
         return tuple(dict.fromkeys(parse_size(part) if isinstance(part, str) else part for part in parts))
     except ValueError as error:
-        raise refuse(str(error)) from None
+        raise rule_error(str(error)) from None
 
 
 class SweepOptions(SearchOptions, SolveOptions):
@@ -246,7 +246,7 @@ def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, c
     return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
 
 
-def lines(found: Sweep) -> Iterator[str]:
+def sweep_lines(found: Sweep) -> Iterator[str]:
     """Yield the lines of a text table, and a line if the time was too short for some combinations."""
     if found.points:
         rows = list(_table_rows(found.points))
@@ -405,7 +405,7 @@ _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
 QUESTION = Question(
     sweep,
     inputs=(PROBLEM, SIZES, CHANGES, START),
-    lines=lines,
+    lines=sweep_lines,
     check=_refuse_wrong_sweep,
     exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
     exits={0: "there is a plan for some combination", 1: "nothing fits in any"},

@@ -42,7 +42,7 @@ class Again(Answer):
     plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
 
 
-def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
+def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     """Solve a plan's problem again, with its recorded options or the defaults, and compare the answers.
 
     A deterministic solve has no time limit unless the call has a deadline; None if that deadline ends it. Raises

@@ -17,14 +17,14 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.places import MOST_PAIRS, places
+from memplan.planner.verify.places import MOST_PAIRS, lowest_places
 from memplan.planner.verify.violation import Violation
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions, ignore_report
 from memplan.questions.reading import Reader
-from memplan.questions.verify.again import Again, lines_of_again, solved_again
+from memplan.questions.verify.again import Again, lines_of_again, solve_again
 from memplan.questions.verify.better import BesideBest, compare_with_best, lines_beside_best
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.certificates import verdicts
@@ -135,7 +135,7 @@ def verify(
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
     if options.again:
-        again = solved_again(problem, plan, running)
+        again = solve_again(problem, plan, running)
         done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _drop_plan(again, options)}
         verdict = verdict.model_copy(update=done)
     return verdict
@@ -152,11 +152,11 @@ def verdict_on(
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
-        proved = verdicts.prove(problem, proof)
+        proved = verdicts.checker_verdict(problem, proof)
         violations += tuple(verdicts.contradictions(plan, proof, proved))
         if proved.kind is None:
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
-    claims = {} if violations else verdicts.checks(problem, plan, proof, proved)
+    claims = {} if violations else verdicts.claim_checks(problem, plan, proof, proved)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
     pools, lowest = ((), None) if violations else _peaks_and_places(problem, plan, claims, most_pairs)
     return Verdict(
@@ -195,7 +195,7 @@ def _peaks_and_places(
     if len(plan.placements) == 0:
         return (), None
     placed = PlacedBuffers.from_placements(problem, plan.placements)
-    lowest = places(problem, placed, most_pairs)
+    lowest = lowest_places(problem, placed, most_pairs)
     bounds: dict[str, tuple[int | None, str | None]] = {
         use.name: (use.lower_bound, claims.get(f"pools[{k}].lower_bound")) for k, use in enumerate(plan.pools)
     }
@@ -212,7 +212,7 @@ _LISTED = 5
 """The maximum number of violations shown for a plan of another problem, where they help little."""
 
 
-def lines(found: Verdict) -> Iterator[str]:
+def verdict_lines(found: Verdict) -> Iterator[str]:
     """Yield the text lines of the answer: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
@@ -301,7 +301,7 @@ QUESTION = Question(
         replace(PLAN, absent=lambda reader, values: reader.plan_inside(values["problem"])),
         CERTIFICATE,
     ),
-    lines=lines,
+    lines=verdict_lines,
     exit_status=_exit_status,
     exits={
         0: "the plan is valid",

@@ -42,7 +42,7 @@ _CHUNK = 20_000
 TIME_LIMIT_S = 10.0
 
 
-def prove(
+def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
     """Return a claim with its proof, or the reason why no proof was found."""
@@ -87,7 +87,7 @@ def _multiplier_claim(
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
     except ValueError:  # the checker cannot read a field of the problem
         return _failure_reason(problem, instance)
-    first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
+    first = [tuple(min(int(low), FAR) for low in known_claim.least_offsets(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
         search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
         claim = None if search.is_no_question_of_cost else search.claim()
@@ -182,7 +182,7 @@ def certify(
     ends = [] if kind == "infeasible" else [*map(str, used_of(problem, plan))]
     open_goals: str | None = None
     for goal in goals_of(problem, plan, kind):
-        claim = prove(wanted, instance, plan, goal, prices, control)
+        claim = proved_claim(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
             # These goals only choose among plans of equal cost, so omit them and keep the earlier claims.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)

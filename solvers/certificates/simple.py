@@ -77,10 +77,10 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
     if plan.proof is not None and plan.proof.kind == "clique":
         named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
         yield ConflictSet(tuple(sorted(i for i in named if i is not None)), None)
-    load = instance.load(np.where(confined, instance.size, 0))
+    load = instance.loads(np.where(confined, instance.size, 0))
     is_plain, sharing = instance.features.isdisjoint({"sharing", "relative"}), Sharing(instance)
     for t in np.argsort(np.negative(load), kind="stable")[:_TIMES].tolist():
-        members = instance.members(t)
+        members = instance.live_set_members(t)
         if is_plain:
             yield ConflictSet(tuple(members.tolist()), int(instance.live_set_time[t]))
         else:

@@ -53,7 +53,7 @@ class CheckerVerdict:
     lemmas: int = 0
 
 
-def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
+def checker_verdict(problem: Problem, proof: ProofText) -> CheckerVerdict:
     """Return the checker's verdict on a certificate, for the original problem file or else memplan's own text of it."""
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
@@ -93,7 +93,7 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
     return None if part is None else part.certificate
 
 
-def checks(
+def claim_checks(
     problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None
 ) -> dict[str, By | None]:
     """Return the means by which each claim of a valid plan was checked, by field; None for an unchecked claim."""

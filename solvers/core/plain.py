@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound, Witness
-from memplan.planner.instance.columns import Axis, blank
+from memplan.planner.instance.columns import Axis, default_column
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, freeze
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -102,7 +102,7 @@ class Limits(NamedTuple):
     seconds: float = 0.0
 
 
-def suits(problem: Problem) -> bool:
+def is_suitable(problem: Problem) -> bool:
     """Return True if a problem is plain, and small enough: at most 512 buffers, with numbers below 2^60.
 
     A plain problem has one pool with only a size and an alignment, and one lifetime per buffer.
@@ -124,7 +124,7 @@ def suits_instance(instance: Instance) -> bool:
     return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
-def start_of(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
+def solve_plain(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
     """Compile a suitable problem, unless `instance` is given; bound its peak, pack it greedily, and search."""
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
@@ -239,7 +239,7 @@ def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: in
 def _default_columns(n: int) -> dict[str, Any]:
     """Return the instance columns of `n` plain buffers that are constant or depend only on `n`."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
-    blanks = {name: freeze(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
+    blanks = {name: freeze(default_column(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}
     return blanks | {"allowed": freeze(np.ones((1, n), dtype=np.bool_))}
 

@@ -17,10 +17,10 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.cp_sat.boxes import AddressBoxes
-from memplan.solvers.cp_sat.model import CpSatQuestion, build
+from memplan.solvers.cp_sat.model import CpSatQuestion, build_model
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.offset_ranges import horizon
-from memplan.solvers.packing.place import drop
+from memplan.solvers.packing.place import drop_buffers
 from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
@@ -62,7 +62,7 @@ class CpSatEngine:
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()
-        boxes = build(model, self.instance, self.costs, question, next(self.orders))
+        boxes = build_model(model, self.instance, self.costs, question, next(self.orders))
         if question.is_minimised and self.search.best is not None:
             _add_hint(model, boxes, self.search.best)
         solver = cp_model.CpSolver()
@@ -118,7 +118,7 @@ def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) 
             raw = [self.value(mine[q].start) for mine, q in zip(boxes, homes, strict=True)]
             pool, offset = column(homes), column(raw)
             search.offer(pool, offset, NAME)
-            dropped = drop(instance, pool, offset)
+            dropped = drop_buffers(instance, pool, offset)
             if dropped is not None:
                 search.offer(pool, dropped, NAME)
             if search.is_over:
@@ -149,7 +149,7 @@ def _size_refusal(instance: Instance) -> str | None:
     """Return the reason why an instance is too large for CP-SAT, or None."""
     if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
-    entries = int(instance.load(np.ones(len(instance), dtype=np.int64)).sum())
+    entries = int(instance.loads(np.ones(len(instance), dtype=np.int64)).sum())
     return f"the live sets hold {entries} buffers in all, above {_MOST_ENTRIES}" if entries > _MOST_ENTRIES else None
 
 

@@ -61,7 +61,9 @@ class CpSatQuestion:
         return not self.is_minimised and len(self.ends) == 1
 
 
-def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
+def build_model(
+    model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64
+) -> AddressBoxes:
     """Build the model of a question in an empty model, and return the boxes that convert solutions to assignments.
 
     In a fixed search, `order` decides between buffers with the same lowest offset.
@@ -117,7 +119,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
-            here = sharing.disjoint_buffers([i for i in instance.members(t).tolist() if q in boxes[i]])
+            here = sharing.disjoint_buffers([i for i in instance.live_set_members(t).tolist() if q in boxes[i]])
             # A pool with space for the whole live set needs no constraint.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)

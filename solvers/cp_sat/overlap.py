@@ -152,7 +152,7 @@ def live_buffers_do_not_overlap(
 ) -> None:
     """Add one NoOverlap for each live set and pool, with the reserved ranges of the pool."""
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
-    live_sets = [instance.members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
+    live_sets = [instance.live_set_members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
         intervals_of = AddressIntervals(model, instance, boxes, shares, q)
         reserved = _reserved_intervals(model, instance, q, end)

@@ -23,7 +23,7 @@ from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThrea
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing.orders import Rule, Traits
-from memplan.solvers.packing.packer import Packer, work
+from memplan.solvers.packing.packer import Packer, packing_work
 from memplan.solvers.packing.place import bounded_first, pins_collide
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -107,7 +107,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
         offset[order] = packer.pack(0, order)
         if (offset != ABSENT).all():
             search.offer(np.zeros(len(instance), dtype=np.int64), column(offset), NAME)
-        yield work(instance) // NODE_WORK
+        yield packing_work(instance) // NODE_WORK
         joining = ((offset == ABSENT) | (offset + instance.size > search.bound[-1])) & ~kept
         if core.best.score > search.bound or not joining.any():
             return
@@ -147,7 +147,7 @@ class CoreSearch(Search):
                 break
         if moves.best is not None:
             self.offer(column(np.zeros(len(moves.best))), moves.best, NAME)
-        return ORDERS * work(self.instance) // NODE_WORK
+        return ORDERS * packing_work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Store an assignment of the core if it is better than the stored one; return True if it is."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.columns import Axis
-from memplan.planner.instance.contents import numbers, relations
+from memplan.planner.instance.contents import relations, requirement_columns
 from memplan.planner.instance.instance import COLUMNS, HOLDING_BUFFERS, ON, Bool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.constraints.kept import first_of_equals
@@ -84,7 +84,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
     """Return a key for each given buffer; keys are equal for equal lifetimes and requirements."""
-    own = np.stack([values[buffers] for values in numbers(instance)], axis=1)
+    own = np.stack([values[buffers] for values in requirement_columns(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)
     return [(lives[low:high].tobytes(), values.tobytes()) for low, high, values in rows]

@@ -78,7 +78,7 @@ def plain_start(
 
     With `is_all`, it tries all greedy orders; else it tries the first orders and, with a seed, searches exactly.
     """
-    if not plain.suits(problem):
+    if not plain.is_suitable(problem):
         return None
     alignment = problem.buffers.alignment
     # For mixed alignments, the lemma search runs first, so skip the exact search here.
@@ -90,7 +90,7 @@ def plain_start(
         seed=seed_of(seed, 0) if seed is not None and is_searched else 0,
         seconds=max(1e-9, ends - time.monotonic()),
     )
-    return plain.start_of(problem, limits, instance)
+    return plain.solve_plain(problem, limits, instance)
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:
@@ -102,14 +102,14 @@ def offer_order(search: Search, start: plain.PlainStart) -> None:
 
 def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough work is done, and yield the number of orders tried so far after each order."""
-    from memplan.solvers.packing.packer import Packer, work
+    from memplan.solvers.packing.packer import Packer, packing_work
     from memplan.solvers.packing.place import pins_collide, place
-    from memplan.solvers.packing.sharing_decisions import extremes, is_needed
+    from memplan.solvers.packing.sharing_decisions import extreme_decisions, is_needed
 
     usual = Packer(instance, search.flag)
     packers = [usual]
     if is_needed(instance):
-        packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
+        packers = [choice.packer(instance, search.flag) for choice in extreme_decisions(instance)]
     if "pins" in instance.features and pins_collide(instance, usual):
         if not search.is_over:  # A stopped packer proves nothing.
             search.claim_infeasible("greedy")
@@ -121,7 +121,7 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
         if search.is_over:
             return
         if tried >= len(packers):
-            price = price or work(instance)
+            price = price or packing_work(instance)
             at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
             enough = search.work_limit if search.deterministic or search.best is None else _ENOUGH
             if tried * price >= enough and tried >= at_least:

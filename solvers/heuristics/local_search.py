@@ -15,7 +15,7 @@ from memplan.solvers.heuristics.greedy import preference
 from memplan.solvers.heuristics.moves import LARGE, MoveSearch
 from memplan.solvers.packing import sharing_decisions
 from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
-from memplan.solvers.packing.packer import Packer, work
+from memplan.solvers.packing.packer import Packer, packing_work
 from memplan.solvers.packing.place import place
 from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
@@ -42,7 +42,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     """Improve plans in one thread until the search is over or no gain is expected."""
     rng = np.random.default_rng([search.seed, thread] if thread else search.seed)
     n = len(instance)
-    most = n * search.work_limit // work(instance) if search.deterministic else 2**62
+    most = n * search.work_limit // packing_work(instance) if search.deterministic else 2**62
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
@@ -71,7 +71,9 @@ def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generato
                 moves.start_from(search.best.offset)
             yield from _repeat_move(move, moves)
         if sharing_decisions.is_needed(instance):
-            moves.packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
+            moves.packer = sharing_decisions.random_decisions(instance, rng, _best_placements(search)).packer(
+                instance, search.flag
+            )
 
 
 def _search_several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
@@ -81,7 +83,9 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:
         if sharing_decisions.is_needed(instance):
-            packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
+            packer = sharing_decisions.random_decisions(instance, rng, _best_placements(search)).packer(
+                instance, search.flag
+            )
         for _ in range(_TURN):
             order, best_fit = random_order(rng, traits, mixes, some_are_confined)
             assignment = place(packer, instance, order, preference(instance), best_fit)
@@ -108,7 +112,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
     moves.start_from(best.offset[here])
     if sharing_decisions.is_needed(part):
         offsets = column(np.zeros(len(part))), best.offset[here]
-        moves.packer = sharing_decisions.draw(part, rng, offsets).packer(part, search.flag)
+        moves.packer = sharing_decisions.random_decisions(part, rng, offsets).packer(part, search.flag)
     for move in (moves.flips(), moves.restarts()):
         if not moves.is_at_bound:
             yield from _repeat_move(move, moves)

@@ -17,7 +17,7 @@ from memplan.solvers.heuristics.greedy import preference
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.packing.orders import RULES, Traits
-from memplan.solvers.packing.packer import Packer, work
+from memplan.solvers.packing.packer import Packer, packing_work
 from memplan.solvers.packing.place import bounded_first
 from memplan.solvers.search.incumbent import Search
 
@@ -56,7 +56,7 @@ class ChoiceSearch:
 
     def improve(self, name: str) -> None:
         """Offer better plans by local search from the best one, until the search is over or stalls."""
-        cost = work(self.instance)
+        cost = packing_work(self.instance)
         most = self.search.work_limit // cost if self.search.deterministic else 2**62
         since, tried = 0, 0
         while since < _PATIENCE and tried < most and not self.search.is_over:

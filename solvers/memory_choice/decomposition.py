@@ -30,7 +30,7 @@ from memplan.solvers.memory_choice.multipliers import (
     cost_multipliers,
     load_multipliers,
 )
-from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -150,8 +150,8 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     decomposition = Decomposition(knapsack, search)
-    windows = Windows(knapsack, search) if suits(instance) else None
-    if windows and not decomposition.go_through(windows):
+    windows = Windows(knapsack, search) if suits_windows(instance) else None
+    if windows and not decomposition.search_windows_first(windows):
         windows = None
     choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
     if choice_search:
@@ -161,7 +161,7 @@ def solve(instance: Instance, search: Search) -> None:
             return
         if choice_search:
             choice_search.improve(NAME)
-        decomposition.sharpen()
+        decomposition.improve_cost_bound()
         decomposition.leave_room(work)
     if windows:
         decomposition.search_on(windows, _LAST_PATIENCE)
@@ -199,7 +199,7 @@ class Decomposition:
         load = multipliers.load_bound(knapsack, limit, goal)
         return multipliers, self._offer_floor(knapsack.row_capacities[goal].min_end(load), floor)
 
-    def sharpen(self) -> None:
+    def improve_cost_bound(self) -> None:
         """Improve an open cost bound by functions of sizes, which make partial choices more expensive."""
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
         if is_small and self.goals.order[0] == COST and not self.goals.proved and not len(self.measured):
@@ -207,7 +207,7 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
-    def go_through(self, windows: Windows) -> bool:
+    def search_windows_first(self, windows: Windows) -> bool:
         """Offer plans near a cheap choice, and bounds on the cost of all choices; return True if there is a plan."""
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):

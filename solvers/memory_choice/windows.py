@@ -38,7 +38,7 @@ _STEPS_A_UNIT = 16
 _RULES = (RULES[3], RULES[1], RULES[7])
 
 
-def suits(instance: Instance) -> bool:
+def suits_windows(instance: Instance) -> bool:
     """Return True if windows suit an instance: it has costs, many buffers, and only supported features."""
     return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
 

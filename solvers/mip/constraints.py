@@ -15,7 +15,7 @@ def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
                 program.row(("colocation", q, b), sides, at_least=0, at_most=0)
 
 
-def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
+def rigid_groups_keep_their_distances(program: Draft, boxes: Boxes) -> None:
     """Require each member of a rigid group to keep its distance from the group's anchor."""
     for b, anchor in enumerate(boxes.instance.anchor.tolist()):
         if anchor != b:
@@ -24,7 +24,7 @@ def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
             program.row(("rigid", b), sides, at_least=distance, at_most=distance)
 
 
-def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
+def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
     """Require two partners that share an offset to have the same offset and the same pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
@@ -85,7 +85,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
                 _separate_by_bank(program, boxes, q, low, high, program.order_term(low, high))
 
 
-def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
+def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
     """Require the buffers of a priced pair to be separate, in bytes or in banks, or else to pay the pair's price."""
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
@@ -143,8 +143,8 @@ def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 CONSTRAINTS = (
     colocated_buffers_lie_in_one_pool,
-    a_rigid_group_keeps_its_distances,
-    partners_that_share_start_together,
+    rigid_groups_keep_their_distances,
+    sharing_partners_start_together,
     no_page_is_crossed,
     barred_offsets_are_left_out,
     bank_partners_touch_no_common_bank,

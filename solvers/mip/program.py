@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.constraints import CONSTRAINTS, two_that_meet_pay_their_price
+from memplan.solvers.mip.constraints import CONSTRAINTS, priced_pairs_pay_if_they_meet
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
@@ -57,7 +57,7 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
     else:
         _exclude_mirror_image(program, boxes)
     if question.cost is not None:
-        two_that_meet_pay_their_price(program, boxes)
+        priced_pairs_pay_if_they_meet(program, boxes)
         _define_cost(program, boxes, *question.cost)
     program.objective = None if question.minimise is None else program.at[question.minimise]
     return program

@@ -19,7 +19,7 @@ from memplan.solvers.mip.draft import F64, Bits, IntegerProgram
 from memplan.solvers.mip.start import is_feasible_start, start_of
 from memplan.solvers.packing.orders import Traits, random_order
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.packing.place import drop, place
+from memplan.solvers.packing.place import drop_buffers, place
 
 F32 = npt.NDArray[np.float32]
 SolvePart = Callable[[IntegerProgram, F64, Callable[[F64], F64]], float]
@@ -160,13 +160,13 @@ class PlanParts:
             (plan for plan in plans if is_feasible_start(self.program, self.boxes, plan.pool, plan.offset)), None
         )
 
-    def shaken(self, plan: RatedPlan) -> RatedPlan:
+    def perturbed_plan(self, plan: RatedPlan) -> RatedPlan:
         """Return the plan with a few buffers moved at random and dropped; the same plan if none is low enough."""
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
             offset[moved] = self.random.uniform(0, self.boxes.limit[self.q], len(moved))
-            fallen = drop(self.boxes.instance, plan.pool, offset)
+            fallen = drop_buffers(self.boxes.instance, plan.pool, offset)
             if fallen is not None:
                 other = self.rate(plan.pool, fallen)
                 if (

@@ -25,7 +25,7 @@ from memplan.solvers.mip.draft import F64, IntegerProgram, Key
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.rearrange import PlanParts
 from memplan.solvers.mip.start import is_feasible_start, start_of
-from memplan.solvers.packing.place import drop
+from memplan.solvers.packing.place import drop_buffers
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
@@ -232,7 +232,7 @@ class _Pursuit:
         ):
             idle += 1
             if idle == _IDLE:
-                other = parts.shaken(least) if restarts % 2 else parts.best_start()
+                other = parts.perturbed_plan(least) if restarts % 2 else parts.best_start()
                 plan, idle, restarts = other or least, 0, restarts + 1
                 self.search.offer(plan.pool, plan.offset, "greedy")
             if plan.total_excess:
@@ -307,7 +307,7 @@ class _Pursuit:
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_feasible_start(program, boxes, pool, rounded):
             yield pool, rounded
-        offset = drop(self.instance, pool, raw)
+        offset = drop_buffers(self.instance, pool, raw)
         if offset is not None:
             yield pool, offset
 

@@ -73,7 +73,7 @@ class Traits:
     @cached_property
     def load(self) -> F64:
         """The load of each live set: the sum of its members' sizes."""
-        return self.instance.load().astype(np.float64)
+        return self.instance.loads().astype(np.float64)
 
     @cached_property
     def pressure(self) -> F64:
@@ -106,7 +106,7 @@ class Traits:
         """True for each buffer that is alive in the live set with the largest load."""
         is_at_peak = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
-            is_at_peak[self.instance.members(int(self.load.argmax()))] = True
+            is_at_peak[self.instance.live_set_members(int(self.load.argmax()))] = True
         return is_at_peak
 
     @cached_property

@@ -53,7 +53,7 @@ class Packer:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         pairs = PairRules.from_pool(instance, q)
-        width, is_flat = blocks(instance)
+        width, is_flat = block_width(instance)
         barred_first, barred = instance.barred_in(q)
         return PackRules(
             distance=bodies.distance,
@@ -85,7 +85,7 @@ class Packer:
         )
 
 
-def blocks(instance: Instance) -> tuple[int, bool]:
+def block_width(instance: Instance) -> tuple[int, bool]:
     """Return the kernel's block width in live sets, and True if it packs flat (without a tree).
 
     A flat pack is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so many
@@ -101,10 +101,10 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     return max(1, min(128, 256 * n_sets // max(1, m))), False
 
 
-def work(instance: Instance) -> int:
+def packing_work(instance: Instance) -> int:
     """Return an estimate of the work of packing all buffers once, in units of Search.work_limit."""
     n, m = len(instance), len(instance.start)
-    _, is_flat = blocks(instance)
+    _, is_flat = block_width(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
     lists = isqrt(alive) if is_flat else 6
     return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64

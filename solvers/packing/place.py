@@ -12,7 +12,7 @@ from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
 
 
-def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
+def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
     """Return exact offsets for raw ones: buffers move down one after another and keep their pools.
 
     Raw offsets are in units and may be fractions. Pinned buffers get their pins. All other buffers, sorted by raw

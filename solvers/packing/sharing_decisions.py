@@ -34,7 +34,7 @@ class SharingDecisions:
         return Packer(forbid_sharing(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
-def extremes(instance: Instance) -> list[SharingDecisions]:
+def extreme_decisions(instance: Instance) -> list[SharingDecisions]:
     """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs stay apart."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
@@ -46,7 +46,9 @@ def is_needed(instance: Instance) -> bool:
     return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
-def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
+def random_decisions(
+    instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None
+) -> SharingDecisions:
     """Return random decisions: those of a known plan (pool, offset) with a few changes, or independent ones."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:

@@ -213,7 +213,7 @@ class OneSearch:
         reason, has_failures = self._search.stop_reason, bool(self._failures)
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
-    def so_far(self) -> SolveResult | None:
+    def interim_result(self) -> SolveResult | None:
         """Return the best result of the running search, or None before there is one. Any thread may call this."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:

@@ -69,7 +69,7 @@ def solve_profile(
         try:
             try:
                 search = OneSearch(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
-                watch(search.so_far)
+                watch(search.interim_result)
                 search_result = search.finish()
             except OptionError as error:
                 step = steps.throw(error)
@@ -103,7 +103,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         return _profile_result(problem, profile, first)
     if is_whole:
         reason = "accepted" if first.stop_reason == "proved" else first.stop_reason
-        return replace(so_far(problem, profile, first), stop_reason=reason)
+        return replace(interim_result(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
         _limit_last_pool(problem, _pool_ends(problem, plan)[-1])
@@ -113,7 +113,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         plan if plan.placements else start,
     )
     if plan.placements and second.plan.placements and _last_end(second.plan) > _last_end(plan):
-        return replace(so_far(problem, profile, first), stop_reason="work_limit")
+        return replace(interim_result(problem, profile, first), stop_reason="work_limit")
     return _balanced_result(problem, first, second)
 
 
@@ -288,7 +288,7 @@ def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> S
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
-def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
+def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
     """Return the result of one search of a profile as its result so far: without bounds, costs and proofs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
@@ -310,7 +310,7 @@ def _balanced_result(problem: Problem, first: SolveResult, second: SolveResult) 
     """Return the result of `balanced`: the last pool's bound from the first search, all else from the second."""
     plan = second.plan
     if not plan.placements:
-        return replace(so_far(problem, "balanced", first), stop_reason=second.stop_reason)
+        return replace(interim_result(problem, "balanced", first), stop_reason=second.stop_reason)
     ended = None if first.stop_reason in ("proved", "accepted") else first.stop_reason
     least = first.plan.pools[-1].lower_bound
     is_least = plan.pools[-1].used == least

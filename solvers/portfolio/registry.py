@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
-from memplan.planner.errors.extras import require
+from memplan.planner.errors.extras import require_packages
 from memplan.planner.extensions import extensions
 from memplan.planner.instance.instance import FEW
 from memplan.planner.systems import reference_planners
@@ -122,5 +122,5 @@ def find(name: str) -> SolverRow:
         rule = f"must be one of auto, {names}, or reference:NAME"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]
-    require(f"solver: {name}", row.needs)
+    require_packages(f"solver: {name}", row.needs)
     return row

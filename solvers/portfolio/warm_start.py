@@ -8,7 +8,7 @@ from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.place import drop
+from memplan.solvers.packing.place import drop_buffers
 
 
 def assignment_of(
@@ -29,7 +29,7 @@ def assignment_of(
     mine, raw = column(pool[instance.source]), offset[instance.source]
     if not (raw % instance.unit).any():
         return mine, column(raw // instance.unit)
-    sunk = drop(instance, mine, raw / instance.unit, flag)
+    sunk = drop_buffers(instance, mine, raw / instance.unit, flag)
     return None if sunk is None else (mine, sunk)
 
 
@@ -52,5 +52,5 @@ def mended_assignment(
     may_stay = (pool != ABSENT) & instance.allowed[pool, np.arange(len(pool))]
     pool = np.where(may_stay, pool, first)[instance.colocation]
     raw = np.where(row == ABSENT, float(I64_MAX), placements.offset[row] / instance.unit)
-    sunk = drop(instance, column(pool), np.maximum(raw, 0.0), flag)
+    sunk = drop_buffers(instance, column(pool), np.maximum(raw, 0.0), flag)
     return None if sunk is None else (column(pool), sunk)

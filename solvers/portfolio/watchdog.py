@@ -29,7 +29,7 @@ class _Watcher:
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
         """Stop the search at its deadline or when it is cancelled, while the block runs."""
-        look(search, cancelled)  # A search cancelled before its start must not run.
+        check_search(search, cancelled)  # A search cancelled before its start must not run.
         with self._lock:
             self._running[search] = cancelled
             if self._thread is None or not self._thread.is_alive():  # Threads do not survive a fork.
@@ -55,10 +55,10 @@ class _Watcher:
                     return
                 running = list(self._running.items())
             for search, cancelled in running:
-                look(search, cancelled)
+                check_search(search, cancelled)
 
 
-def look(search: Search, cancelled: threading.Event | None) -> None:
+def check_search(search: Search, cancelled: threading.Event | None) -> None:
     """Stop a search that was cancelled or has passed its deadline."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")

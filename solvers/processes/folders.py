@@ -12,11 +12,11 @@ _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
 def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder, which this process removes on exit, or `remove_left` if this process was killed."""
+    """Return a temporary folder, which this process removes on exit, or `remove_leftover_folders` if this process was killed."""
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 
 
-def remove_left() -> None:
+def remove_leftover_folders() -> None:
     """Remove the temporary folders of this user's processes that have ended."""
     if os.name != "posix":
         return

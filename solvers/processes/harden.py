@@ -26,17 +26,17 @@ def plain_environment() -> dict[str, str]:
     return {name: text for name, text in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
 
 
-def keep_to_itself() -> None:
+def forbid_inspection() -> None:
     """Prevent other processes of the same user from reading this process's memory and environment."""
     _control(_PR_SET_DUMPABLE, 0)
 
 
-def take_no_rights() -> None:
+def forbid_new_privileges() -> None:
     """Prevent this process and its children from gaining privileges."""
     _control(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def write_no_file() -> None:
+def forbid_file_writing() -> None:
     """Forbid this process to write files; pipes still work."""
     if sys.platform != "win32":
         import resource
@@ -45,7 +45,7 @@ def write_no_file() -> None:
             resource.setrlimit(limit, (0, 0))
 
 
-def take_at_most(most_bytes: int) -> None:
+def limit_memory(most_bytes: int) -> None:
     """Limit the memory of this process; allocations beyond the limit raise MemoryError."""
     if sys.platform != "win32":
         import resource

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic_core import to_json
 
-from memplan.solvers.processes.harden import take_no_rights
+from memplan.solvers.processes.harden import forbid_new_privileges
 
 
 class Parent:
@@ -26,7 +26,7 @@ class Parent:
     """
 
     def __init__(self, niceness: int = 0, *, is_kept: bool = False) -> None:
-        take_no_rights()
+        forbid_new_privileges()
         self.answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         if niceness:

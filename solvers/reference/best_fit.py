@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensor_alignment, tensors
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
@@ -17,7 +17,7 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
     for tensor in sorted(tensors(problem, stop_check), key=lambda tensor: tensor.start):
         stop_check()
         alive = sorted((row for row in alive if row[2].end > tensor.start), key=lambda row: row[:2])
-        size, each = align(tensor.size, block), lcm(step(problem, tensor, 0), block)
+        size, each = align(tensor.size, block), lcm(tensor_alignment(problem, tensor, 0), block)
         offset = _best_fit_offset(((low, high) for low, high, _ in alive), size, each, top)
         placements[tensor.position] = 0, offset
         alive.append((offset, offset + size, tensor))

@@ -110,11 +110,11 @@ def align(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
-def step(problem: Problem, tensor: Tensor, pool: int) -> int:
+def tensor_alignment(problem: Problem, tensor: Tensor, pool: int) -> int:
     """Return the alignment of a tensor's offset in a pool, including the pool's own alignment."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 
-def granule(problem: Problem, of: Iterable[Tensor]) -> int:
+def common_alignment(problem: Problem, of: Iterable[Tensor]) -> int:
     """Return a common alignment of tensors in the first pool, for planners that support only one alignment."""
-    return lcm(*(step(problem, tensor, 0) for tensor in of))
+    return lcm(*(tensor_alignment(problem, tensor, 0) for tensor in of))

@@ -99,7 +99,7 @@ print("used")
 """
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
-from memplan.planner.foreign.imported import problem_of, refuse_dims
+from memplan.planner.foreign.imported import problem_of_rows, refuse_dims
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import FileReader, System
@@ -114,7 +114,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     refuse_dims(options, "toy dumps")
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
-    return ImportedProblem(problem_of(buffers, ["ram"]))
+    return ImportedProblem(problem_of_rows(buffers, ["ram"]))
 '''
 IN_IMPORTERS: Patch = {
     "extensions/__init__.py": [

@@ -158,13 +158,13 @@ def test_a_plan_without_recorded_options_is_refused_with_the_missing_option(
     assert "moved" not in said
 
 
-def ask(kind: str, content: dict[str, Any], query: str = "") -> Any:
+def answer_request(kind: str, content: dict[str, Any], query: str = "") -> Any:
     asked = parse_request(kind, head_of(JSON, query), json.dumps(content).encode())
     return json.loads(asked.answer(Control.from_limit(10))[0])
 
 
 def test_calls_about_a_plan_use_its_recorded_reading_options() -> None:
     problem = {"buffers": BUFFERS}
-    plan = ask("plan", problem, "capacity=sram%3D4KiB&pin=b%3Dsram:256&copies=b%3D2")
+    plan = answer_request("plan", problem, "capacity=sram%3D4KiB&pin=b%3Dsram:256&copies=b%3D2")
     assert plan["read_with"] == {"capacity": ["sram=4KiB"], "pin": ["b=sram:256"], "copies": ["b=2"]}
-    assert ask("verify", {"problem": problem, "plan": plan})["valid"]
+    assert answer_request("verify", {"problem": problem, "plan": plan})["valid"]

@@ -48,7 +48,7 @@ def min_peak(problem: Row) -> float:
 
 def test_s0_01_smaller_or_shorter_buffers_are_ranked_by_their_gain(http: Http) -> None:
     problem = draw_problem(1)
-    answer = http.ask("explain", problem, what_if="true", shrunk_to=0.5)["what_if"]
+    answer = http.post_question("explain", problem, what_if="true", shrunk_to=0.5)["what_if"]
     peak = min_peak(problem)
     assert (answer["peak"], answer["status"]) == (peak, "optimal")
     for row in answer["buffers"]:
@@ -63,9 +63,14 @@ def test_s0_01_smaller_or_shorter_buffers_are_ranked_by_their_gain(http: Http) -
 
 
 def test_s0_02_buffers_that_start_where_a_storage_does_cost_more(http: Http) -> None:
-    assert http.ask("plan", LINE)["peak"] == 140
-    tokens = http.ask("plan", problem_of((6, 0, 1), (6, 0, 1), (12, 1, 2)), solver="reference:relay-storage-tokens")
-    assert (tokens["peak"], http.ask("plan", problem_of((6, 0, 1), (6, 0, 1), (12, 1, 2)))["peak"]) == (18, 12)
+    assert http.post_question("plan", LINE)["peak"] == 140
+    tokens = http.post_question(
+        "plan", problem_of((6, 0, 1), (6, 0, 1), (12, 1, 2)), solver="reference:relay-storage-tokens"
+    )
+    assert (tokens["peak"], http.post_question("plan", problem_of((6, 0, 1), (6, 0, 1), (12, 1, 2)))["peak"]) == (
+        18,
+        12,
+    )
     assert len(set(offsets(tokens).values())) == 2
 
 
@@ -73,19 +78,19 @@ OPERATIONS = json.loads((EXAMPLES / "operations.json").read_text())
 
 
 def test_s0_03_temporaries_of_functions_may_be_planned_apart(http: Http) -> None:
-    peaks = http.ask("liveness", OPERATIONS, compare="true", time_limit_s=5)["peaks"]
+    peaks = http.post_question("liveness", OPERATIONS, compare="true", time_limit_s=5)["peaks"]
     assert [row["peak"] for row in peaks if row["planning"] == "local"] == [79_276]
 
 
 def test_s0_04_one_plan_of_all_needs_less(http: Http) -> None:
-    assert http.ask("plan", OPERATIONS)["peak"] == 56_716
+    assert http.post_question("plan", OPERATIONS)["peak"] == 56_716
     apart = tvm.MOBILENET_BY_CALLS
-    peaks = [http.ask("plan", problem_of_lives(rows))["peak"] for rows in (tvm.MOBILENET, apart)]
+    peaks = [http.post_question("plan", problem_of_lives(rows))["peak"] for rows in (tvm.MOBILENET, apart)]
     assert peaks == [1_117_718, 1_418_774]
 
 
 def test_s0_05_workspaces_are_known_without_a_plan(http: Http) -> None:
-    answer = http.ask("liveness", OPERATIONS)
+    answer = http.post_question("liveness", OPERATIONS)
     assert answer["peaks"] is None
     assert answer["workspace"]["live_bytes"] == 56_716 == max(step["live_bytes"] for step in answer["steps"])
     assert {row["name"]: row["temporaries"] for row in answer["functions"]} == {"main": 4, "convolve": 3}
@@ -95,24 +100,27 @@ def test_s0_05_workspaces_are_known_without_a_plan(http: Http) -> None:
 def test_s0_06_a_heuristic_as_of_tflite_micro_with_its_gap(http: Http) -> None:
     for seed in range(6):
         problem = draw_problem(seed, 7)
-        answer = http.ask("plan", problem, solver="reference:tflite-micro-greedy")
-        best = http.ask("plan", problem)
+        answer = http.post_question("plan", problem, solver="reference:tflite-micro-greedy")
+        best = http.post_question("plan", problem)
         assert best["peak"] == min_peak(problem) <= answer["peak"]
         assert answer["gap"] == pytest.approx(answer["peak"] / answer["lower_bound"] - 1)
         assert answer["lower_bound"] <= best["peak"]
     # apache/tvm v0.9.0: the ResNet subgraph, where it is not the best.
-    assert http.ask("plan", problem_of_lives(tvm.RESNET), solver="reference:tvm-greedy-by-size")["peak"] == 7_920_256
+    assert (
+        http.post_question("plan", problem_of_lives(tvm.RESNET), solver="reference:tvm-greedy-by-size")["peak"]
+        == 7_920_256
+    )
     for solver in ("auto", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"):
-        assert http.ask("plan", problem_of_lives(tvm.RESNET), solver=solver)["peak"] == 7_200_256
+        assert http.post_question("plan", problem_of_lives(tvm.RESNET), solver=solver)["peak"] == 7_200_256
 
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat"])
 def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None:
     needs_engine(solver)
     problem = draw_problem(7)
-    answer = http.ask("plan", problem, solver=solver, time_limit_s=5)
+    answer = http.post_question("plan", problem, solver=solver, time_limit_s=5)
     assert (answer["status"], answer["peak"]) == ("optimal", min_peak(problem))
-    assert http.ask("plan", problem_of_lives(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
+    assert http.post_question("plan", problem_of_lives(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
 
 
 def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> None:
@@ -130,18 +138,22 @@ def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> No
 
 def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -> None:
     problem = problem_of((8, 0, 2), (5, 1, 3), (6, 2, 4))
-    text = http.ask("convert", problem, to="lp")["files"][0]["text"]
+    text = http.post_question("convert", problem, to="lp")["files"][0]["text"]
     rows = {line.split(":")[0].strip() for line in text.splitlines() if ":" in line and not line.startswith("\\")}
     assert {"below_a_b", "below_b_a", "below_b_c", "below_c_b"} <= rows
     assert not any("a_c" in row or "c_a" in row for row in rows)
-    answer = http.ask("plan", problem)
+    answer = http.post_question("plan", problem)
     at = offsets(answer)
     assert at["a"] + 8 <= at["b"] or at["b"] + 5 <= at["a"]
     # apache/tvm: of equal buffers in conflict the last name lies at 0.
     equal = tvm.problem_of_conflicts(dict.fromkeys("abc", 10), {"a": "bc", "b": "c"}).model_dump(
         mode="json", exclude_defaults=True
     )
-    assert offsets(http.ask("plan", equal, solver="reference:tvm-greedy-by-size")) == {"a": 20, "b": 10, "c": 0}
+    assert offsets(http.post_question("plan", equal, solver="reference:tvm-greedy-by-size")) == {
+        "a": 20,
+        "b": 10,
+        "c": 0,
+    }
 
 
 def test_s0_10_conflicts_come_from_lifetimes_lists_or_both(http: Http) -> None:
@@ -149,30 +161,30 @@ def test_s0_10_conflicts_come_from_lifetimes_lists_or_both(http: Http) -> None:
         "buffers": [{"id": name, "size": size} for name, size in zip("abcd", (40, 35, 30, 25), strict=True)],
         "conflicts": [["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]],
     }
-    assert http.ask("plan", circle)["peak"] == 75
+    assert http.post_question("plan", circle)["peak"] == 75
     for seed in range(4):
         rng = random.Random(seed)
         buffers = [{"id": k, "size": rng.randrange(1, 20), "start": k, "end": k + rng.randint(1, 3)} for k in range(6)]
         pairs = [[a, b] for a, b in combinations(range(6), 2) if rng.random() < 0.3]
         both = {"buffers": buffers, "conflicts": pairs}
-        assert http.ask("plan", both)["peak"] == min_peak(both)
+        assert http.post_question("plan", both)["peak"] == min_peak(both)
     printed = [[one, other] for one, listed in tvm.FAN_OUT_CONFLICTS.items() for other in listed]
-    findings = http.ask("plan", FAN_OUT | {"conflicts": printed})["findings"]
+    findings = http.post_question("plan", FAN_OUT | {"conflicts": printed})["findings"]
     assert [row["rule"] for row in findings] == ["asymmetric-conflicts", "self-conflict"]
     # Both conflict lists need 210 bytes, the lifetimes 190; lint finds both mistakes in the lists that TVM prints.
-    assert http.ask("plan", FAN_OUT)["peak"] == 210
+    assert http.post_question("plan", FAN_OUT)["peak"] == 210
     alive = [(name, size, *tvm.FAN_OUT_LIVES[name]) for name, size in tvm.FAN_OUT.items()]
-    assert http.ask("plan", problem_of_lives(alive))["peak"] == 190
+    assert http.post_question("plan", problem_of_lives(alive))["peak"] == 190
 
 
 def test_s0_11_a_list_of_sizes_and_lifetimes_is_enough(http: Http, command: Command) -> None:
     problem = problem_of_lives(MINIMALLOC_EXAMPLE)
-    assert http.ask("plan", problem)["peak"] == 12
+    assert http.post_question("plan", problem)["peak"] == 12
     assert command("plan", command.file("p.json", problem), "--capacity", "12", "-q").answer["status"] == "optimal"
     ours = {"placements": [{"id": f"b{k}", "pool": "default", "offset": at} for k, at in enumerate((8, 8, 4, 4, 0), 1)]}
-    assert http.ask("plan", problem | {"pools": [{"size": 11}]})["status"] == "infeasible"
+    assert http.post_question("plan", problem | {"pools": [{"size": 11}]})["status"] == "infeasible"
     ours["peak"] = 12  # type: ignore[assignment]
-    assert http.ask("verify", {"problem": problem, "plan": ours})["valid"]
+    assert http.post_question("verify", {"problem": problem, "plan": ours})["valid"]
 
 
 def storage_graph() -> bytes:
@@ -182,10 +194,10 @@ def storage_graph() -> bytes:
 
 
 def test_s0_12_sizes_and_lifetimes_come_from_tvms_graphs(http: Http) -> None:
-    answer = http.ask("compare", storage_graph())
-    assert http.ask("plan", storage_graph())["peak"] == 320
+    answer = http.post_question("compare", storage_graph())
+    assert http.post_question("plan", storage_graph())["peak"] == 320
     assert (answer["own"]["peak"], answer["memplan"]["peak"], answer["saved"]) == (448, 320, 128)
-    placements = http.ask("plan", storage_graph(), format="triples")
+    placements = http.post_question("plan", storage_graph(), format="triples")
     assert sorted(name for name, _, _ in placements) == ["main/a", "main/b", "main/c", "main/x"]
 
 
@@ -195,7 +207,9 @@ def test_s0_13_buffers_of_different_devices_never_share(http: Http) -> None:
         for pool in ("gpu", "cpu")
         for k in (0, 1)
     ]
-    triples = http.ask("plan", {"buffers": rows, "pools": [{"name": "gpu"}, {"name": "cpu"}]}, format="triples")
+    triples = http.post_question(
+        "plan", {"buffers": rows, "pools": [{"name": "gpu"}, {"name": "cpu"}]}, format="triples"
+    )
     assert {(name[:3], pool) for name, pool, _ in triples} == {("gpu", "gpu"), ("cpu", "cpu")}
 
 
@@ -215,7 +229,7 @@ def test_s0_15_alignments_pages_and_remainders_of_any_kind_hold(http: Http, solv
         {"id": "c", "size": 8, "start": 1, "end": 3, "offset_mod": {"modulus": 32, "remainder": 8}},
     ]
     problem = {"buffers": buffers, "pools": [{"base_address": 100, "alignment": 4}]}
-    answer = http.ask("plan", problem, solver=solver, time_limit_s=1)
+    answer = http.post_question("plan", problem, solver=solver, time_limit_s=1)
     at = offsets(answer)
     assert (100 + at["a"]) % 48 == 0
     assert (100 + at["b"]) // 64 == (100 + at["b"] + 23) // 64
@@ -233,7 +247,7 @@ def symbolic_problem(**more: Any) -> Row:
 
 
 def test_s0_16_offsets_of_sizes_that_are_not_static_stay_aligned(http: Http) -> None:
-    answer = http.ask("shapes", symbolic_problem(alignment=16), to="python")
+    answer = http.post_question("shapes", symbolic_problem(alignment=16), to="python")
     computed: Row = {}
     exec(answer["source"], computed)
     for n, h in product((1, 3, 100, 512), (1, 5, 8)):
@@ -311,7 +325,7 @@ def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) ->
     problem = problem_of((40, 0, 3), (60, 1, 4), (30, 2, 5))
     body: Row = {"problem": problem, "options": {"alignments": [1, 16]}, "sizes": {"default": [100, 130, 150]}}
     body["changes"] = [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "c"}]]
-    answer = http.ask("sweep", body)
+    answer = http.post_question("sweep", body)
     assert answer["combinations"] == 12 == len(answer["points"])
     for point in answer["points"]:
         (change,) = point["changes"]
@@ -347,14 +361,17 @@ def test_s0_22_the_interface_is_published_with_its_version(http: Http, command: 
 
 def test_s0_23_memories_are_named_pools_with_sizes(http: Http) -> None:
     pools = [{"name": "tcm", "size": 80}, {"name": "sram", "size": 60}]
-    answer = http.ask("plan", problem_of_lives([("a", 80, 0, 2), ("b", 60, 0, 2)], *pools))
+    answer = http.post_question("plan", problem_of_lives([("a", 80, 0, 2), ("b", 60, 0, 2)], *pools))
     assert {pool["name"]: pool["used"] for pool in answer["pools"]} == {"tcm": 80, "sram": 60}
-    assert http.ask("plan", problem_of_lives([("a", 80, 0, 2), ("b", 61, 0, 2)], *pools))["status"] == "infeasible"
+    assert (
+        http.post_question("plan", problem_of_lives([("a", 80, 0, 2), ("b", 61, 0, 2)], *pools))["status"]
+        == "infeasible"
+    )
 
 
 def test_s0_24_the_answer_may_be_a_list_of_id_pool_and_offset(http: Http) -> None:
     rows = [{"id": 7, "size": 8, "start": 0, "end": 2}, {"id": "7", "size": 4, "start": 1, "end": 3}]
-    triples = http.ask("plan", {"buffers": rows}, format="triples")
+    triples = http.post_question("plan", {"buffers": rows}, format="triples")
     assert [(name, pool) for name, pool, _ in triples] == [(7, "default"), ("7", "default")]
     again = http.post("plan", {"buffers": [rows[0], rows[0]]})
     assert "buffers[1].id: must be unique" in again.json()["detail"]
@@ -368,14 +385,14 @@ def test_s0_25_lifetimes_come_from_control_flow(http: Http) -> None:
     buffers = [{"id": name, "size": 40} for name in ("then", "else")] + [{"id": name, "size": 30} for name in "xy"]
     arms = [[run("x", name), run(name, "y")] for name in ("then", "else")]
     main = {"params": ["x"], "results": ["y"], "buffers": buffers, "body": [{"branches": arms, "inputs": ["x"]}]}
-    assert http.ask("plan", {"functions": {"main": main}})["peak"] == 70
+    assert http.post_question("plan", {"functions": {"main": main}})["peak"] == 70
     loop = {
         "params": ["x"],
         "results": ["y"],
         "buffers": buffers,
         "body": [{"loop": [run("x", "then"), run("x", "y")]}],
     }
-    assert http.ask("plan", {"functions": {"main": loop}})["peak"] == 100
+    assert http.post_question("plan", {"functions": {"main": loop}})["peak"] == 100
 
 
 def test_s0_26_equal_problems_have_one_hash_in_all_formats(http: Http) -> None:
@@ -383,7 +400,7 @@ def test_s0_26_equal_problems_have_one_hash_in_all_formats(http: Http) -> None:
     body = [{"op": "fused", "inputs": [one], "outputs": [other]} for one, other in ("xa", "ab", "bc")]
     buffers = [{"id": name, "size": size, "alignment": 64} for name, size in sizes.items()]
     main = {"params": ["x"], "results": ["c"], "buffers": buffers, "body": body}
-    answers = [http.ask("plan", storage_graph()), http.ask("plan", {"functions": {"main": main}})]
+    answers = [http.post_question("plan", storage_graph()), http.post_question("plan", {"functions": {"main": main}})]
     assert answers[0]["problem_hash"] == answers[1]["problem_hash"]
     assert http.client.get(f"/v1/plans/{answers[0]['problem_hash']}").json()["peak"] == 320 // 64
 
@@ -407,7 +424,7 @@ def test_s0_27_the_order_of_operations_is_searched_too(http: Http) -> None:
         for order in permutations(range(n))
         if all(order.index(r) < order.index(v) for v in range(n) for r in reads[v])
     ]
-    answer = http.ask("order", {"size": size, "kept": kept, "ops": ops})
+    answer = http.post_question("order", {"size": size, "kept": kept, "ops": ops})
     assert (answer["status"], answer["peak"]) == ("optimal", min(map(peak_of, orders)))
     assert answer["given_peak"] == peak_of(tuple(range(n)))
 
@@ -419,7 +436,7 @@ def test_s0_28_pools_go_to_c_to_linkers_and_to_the_model_library_format(http: Ht
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[REGION])
 
     def texts(target: str, **options: Any) -> str:
-        return "\n".join(file["text"] for file in http.ask("convert", problem, to=target, **options)["files"])
+        return "\n".join(file["text"] for file in http.post_question("convert", problem, to=target, **options)["files"])
 
     assert "dtcm" in texts("c", section=".dtcm")
     assert ".dtcm" in texts("c", section=".dtcm")
@@ -430,7 +447,7 @@ def test_s0_28_pools_go_to_c_to_linkers_and_to_the_model_library_format(http: Ht
 
 @pytest.mark.slow
 def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> None:
-    answer = http.ask(
+    answer = http.post_question(
         "shapes",
         {"problem": symbolic_problem(), "options": {"to": "python", "limits": True, "within": 16384, "at": {"h": 8}}},
     )
@@ -441,14 +458,14 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         rows = [("a", 4 * n, 0, 2), ("b", 8 * n * h, 1, 3), ("c", 64, 2, 4)]
         peak, places = computed["plan"](n, h)
         at = [{"id": name, "pool": "default", "offset": place} for (name, *_), place in zip(rows, places, strict=True)]
-        assert http.ask("verify", {"problem": problem_of_lives(rows), "plan": {"placements": at, "peak": peak}})[
-            "valid"
-        ]
+        assert http.post_question(
+            "verify", {"problem": problem_of_lives(rows), "plan": {"placements": at, "peak": peak}}
+        )["valid"]
         assert peak == min_peak(problem_of_lives(rows))
     # How far n may grow at h = 8: 64 n and the larger of 4 n and 64 are at most 16,384.
     (limit,) = answer["limits"]["limits"]
     assert limit == {"symbol": "n", "by_plan": 240, "by_any_plan": 240}
-    assert "memplan" in http.ask("shapes", symbolic_problem(), to="c")["source"]
+    assert "memplan" in http.post_question("shapes", symbolic_problem(), to="c")["source"]
 
     # A pin, a view and a conflict together with symbols.
     buffers: list[Row] = [
@@ -457,7 +474,9 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         {"id": "pin", "size": "128", "start": 3, "end": 5, "offset": 0},
     ]
     symbols = symbolic_problem()["symbols"] | {"h": {"min": 2, "max": 8}}
-    answer = http.ask("shapes", {"buffers": buffers, "symbols": symbols, "conflicts": [["a", "pin"]]}, to="python")
+    answer = http.post_question(
+        "shapes", {"buffers": buffers, "symbols": symbols, "conflicts": [["a", "pin"]]}, to="python"
+    )
     exec(answer["source"], computed)
     for n, h in product((1, 17, 512), (2, 8)):
         values = {"n": n, "h": h}
@@ -468,7 +487,10 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         peak, places = computed["plan"](n, h)
         at = [{"id": row["id"], "pool": "default", "offset": places[computed["AT"][row["id"]]]} for row in buffers]
         problem = {"buffers": fixed, "conflicts": [["a", "pin"]]}
-        assert http.ask("verify", {"problem": problem, "plan": {"placements": at, "peak": peak}})["valid"], (n, h)
+        assert http.post_question("verify", {"problem": problem, "plan": {"placements": at, "peak": peak}})["valid"], (
+            n,
+            h,
+        )
         assert (answer["status"], peak) == ("optimal", min_peak(problem))
 
 
@@ -476,15 +498,15 @@ def test_s0_30_the_weighted_use_of_pools_is_minimised(http: Http) -> None:
     slow = {"name": "slow", "cost": 1.0}
     for objective in ("peak", "cost"):
         both = problem_of_lives(tvm.MOBILENET, {"name": "fast", "size": 200_704}, slow, objective=objective)
-        answer = http.ask("plan", both, time_limit_s=20)
+        answer = http.post_question("plan", both, time_limit_s=20)
         assert (answer["status"], answer["pools"][1]["used"]) == ("optimal", 1_117_462)
-    one = http.ask("plan", problem_of_lives(tvm.MOBILENET))
+    one = http.post_question("plan", problem_of_lives(tvm.MOBILENET))
     assert one["peak"] == one["lower_bound"] == 1_117_718
     rows = problem_of_lives([("a", 700, 0, 3), ("b", 700, 1, 4)], {"name": "tcm"}, {"name": "sram"})
-    used = http.ask("plan", rows, profile="tcm=3,sram=1")["pools"]
+    used = http.post_question("plan", rows, profile="tcm=3,sram=1")["pools"]
     assert [pool["used"] for pool in used] == [0, 1400]
     reserved = problem_of_lives([("a", 700, 0, 3)], {"name": "tcm", "reserved": [[0, 512]]})
-    assert offsets(http.ask("plan", reserved)) == {"a": 512}
+    assert offsets(http.post_question("plan", reserved)) == {"a": 512}
 
 
 def test_s0_31_priorities_are_profiles(http: Http) -> None:
@@ -493,17 +515,17 @@ def test_s0_31_priorities_are_profiles(http: Http) -> None:
     ]
     problem = {"buffers": rows, "pools": [{"name": "fast", "size": 64, "cost": 1}, {"name": "slow", "cost": 10}]}
     for profile in ("speed", "balanced", "balanced+20%"):
-        answer = http.ask("plan", problem, profile=profile)
+        answer = http.post_question("plan", problem, profile=profile)
         assert {row["id"]: row["pool"] for row in answer["placements"]} == {"a": "slow", "b": "fast"}
-    assert http.ask("plan", problem, profile="size")["status"] == "optimal"
+    assert http.post_question("plan", problem, profile="size")["status"] == "optimal"
     assert "did you mean speed" in http.post("plan", problem, profile="O3").json()["detail"]
 
 
 def test_s0_32_a_plan_is_made_again_with_few_moves(http: Http) -> None:
     old = problem_of((8, 0, 4), (8, 1, 5), (8, 2, 6))
-    plan = http.ask("plan", old)
+    plan = http.post_question("plan", old)
     new = old | {"buffers": [*old["buffers"], {"id": "d", "size": 8, "start": 4, "end": 7}]}
-    answer = http.ask("plan", {"problem": new, "keep": plan})
+    answer = http.post_question("plan", {"problem": new, "keep": plan})
     before, after = offsets(plan), offsets(answer)
     assert {name: after[name] for name in before} == before
     assert answer["kept"]["moved"] in (0, [])
@@ -511,18 +533,18 @@ def test_s0_32_a_plan_is_made_again_with_few_moves(http: Http) -> None:
 
 def test_s0_33_the_model_library_format_has_each_pool(http: Http) -> None:
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[REGION])
-    (file,) = http.ask("convert", problem, to="mlf")["files"]
+    (file,) = http.post_question("convert", problem, to="mlf")["files"]
     memory = next(iter(json.loads(file["text"])["modules"].values()))["memory"]
     assert memory["functions"]["main"][0]["workspace_size_bytes"] == 100
     assert [pool["allocated_size"] for pool in memory["pools"]] == [100]
     assert {row["size_bytes"] for row in memory["sids"]} == {40, 60}
-    header = http.ask("convert", problem, to="c")["files"][0]["text"]
+    header = http.post_question("convert", problem, to="c")["files"][0]["text"]
     assert "MEMPLAN_POOL_SIZE_dtcm 100u" in header
 
 
 def test_s0_34_each_pool_is_one_malloc_and_other_devices_are_refused(http: Http) -> None:
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[{"name": "heap", "size": 40}, {"name": "other"}])
-    source = "\n".join(file["text"] for file in http.ask("convert", problem, to="malloc-c")["files"])
+    source = "\n".join(file["text"] for file in http.post_question("convert", problem, to="malloc-c")["files"])
     assert source.count("= aligned_alloc(") == 2
     on_gpu = problem | {"pools": [{"name": "heap", "device": "cuda:0"}]}
     refused = http.post("convert", on_gpu, to="malloc-c")
@@ -540,14 +562,14 @@ def test_s0_35_a_list_of_calls_poses_a_problem(http: Http) -> None:
     names = ["x", "a", "b", "y"]
     calls = [{"call": "leaf", "inputs": [one], "outputs": [other]} for one, other in pairwise(names)]
     main = {"params": ["x"], "results": ["y"], "buffers": [{"id": name, "size": 8} for name in names], "body": calls}
-    found = http.ask("liveness", {"functions": {"main": main, "leaf": leaf}})
-    assert http.ask("plan", found["problem"])["peak"] == 66 == min_peak(found["problem"])
+    found = http.post_question("liveness", {"functions": {"main": main, "leaf": leaf}})
+    assert http.post_question("plan", found["problem"])["peak"] == 66 == min_peak(found["problem"])
     dump = (ROOT / "tests" / "dumps" / "mlp_lowered.relax").read_bytes()
-    assert http.ask("plan", dump)["status"] == "optimal"
+    assert http.post_question("plan", dump)["status"] == "optimal"
 
 
 def test_s0_36_the_whole_scheduled_program_is_analysed(http: Http) -> None:
-    found = http.ask("liveness", OPERATIONS)
+    found = http.post_question("liveness", OPERATIONS)
     assert {row["path"].split(".")[0] for row in found["steps"]} == {
         "main/0:convolve/0",
         "main/0:convolve/1",

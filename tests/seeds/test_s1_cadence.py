@@ -29,7 +29,7 @@ def memories(*sizes: int | None, alignment: int = 1, **more: object) -> list[Row
 
 
 def placements_of(http: Http, problem: Row, solver: str = "auto") -> dict[str, tuple[str, int]]:
-    answer = http.ask("plan", problem, solver=solver)
+    answer = http.post_question("plan", problem, solver=solver)
     return {row["id"]: (row["pool"], row["offset"]) for row in answer["placements"]}
 
 
@@ -111,7 +111,7 @@ def test_s1_01_memories_have_sizes_alignments_names_and_addresses_in_their_order
         {"name": "sram", "size": 4096, "alignment": 32, "base_address": 0x50000010},
     ]
     buffers = [lives("a", 40, 0, 2), lives("b", 100, 0, 2), lives("c", 16, 1, 3)]
-    answer = http.ask("plan", {"buffers": buffers, "pools": pools})
+    answer = http.post_question("plan", {"buffers": buffers, "pools": pools})
     assert [(pool["name"], pool["size"]) for pool in answer["pools"]] == [("tcm", 64), ("sram", 4096)]
     at = {row["id"]: (row["pool"], row["offset"]) for row in answer["placements"]}
     assert at["b"][0] == "sram"
@@ -126,7 +126,7 @@ THREE = {"buffers": [lives("a", 700, 0, 3), lives("b", 350, 2, 5), lives("c", 35
 
 
 def test_s1_02_memories_are_counted_from_one(http: Http) -> None:
-    answer = http.ask("plan", THREE, format="exir", solver=POSITION_BASED)
+    answer = http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)
     assert {row["id"]: row["mem_id"] for row in answer["specs"]} == {"a": 1, "b": 2, "c": 1}
     assert len(answer["bufsizes"]) == 3
 
@@ -197,18 +197,18 @@ def test_s1_07_greedy_by_size_is_that_of_the_seed_and_the_paper_shares_nothing(h
     for seed in range(10):
         rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "interval": "closed"}
-        answer = http.ask("plan", problem, solver="reference:cadence-greedy-by-size-paper-literal")
+        answer = http.post_question("plan", problem, solver="reference:cadence-greedy-by-size-paper-literal")
         assert answer["peak"] == sum(row["size"] for row in rows)
 
 
 def test_s1_08_the_alignment_of_a_memory_is_kept_beside_that_of_a_buffer(http: Http) -> None:
     buffers = [lives("a", 5, 0, 2), lives("b", 5, 0, 2, alignment=64)]
     problem = {"buffers": buffers, "pools": memories(500, alignment=48)}
-    message = http.ask("plan", problem, solver=BY_SIZE)["explanation"]["message"]
+    message = http.post_question("plan", problem, solver=BY_SIZE)["explanation"]["message"]
     assert 'buffer "b": must have an address that its alignment divides, got offset 48' in message
-    for offset in offsets(http.ask("plan", problem)).values():
+    for offset in offsets(http.post_question("plan", problem)).values():
         assert offset % 48 == 0
-    assert offsets(http.ask("plan", problem))["b"] % 192 == 0
+    assert offsets(http.post_question("plan", problem))["b"] % 192 == 0
 
 
 def chain(*steps: int) -> list[Row]:
@@ -224,7 +224,9 @@ def chain(*steps: int) -> list[Row]:
 )
 def test_s1_09_a_chain_of_relative_buffers_lies_where_its_root_takes_it(http: Http, solver: str) -> None:
     needs_engine(solver)
-    answer = http.ask("plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5)
+    answer = http.post_question(
+        "plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5
+    )
     at = offsets(answer)
     assert [at[f"r{k}"] - at["r0"] for k in range(4)] == [0, 8, 20, 16]
     assert answer["peak"] == 68
@@ -288,8 +290,8 @@ def test_s1_13_absolute_placements_hold_and_views_are_verified(http: Http) -> No
 
 def test_s1_14_closed_intervals_meet_where_one_ends_and_another_starts(http: Http, command: Command) -> None:
     rows = [lives("a", 40, 0, 3), lives("b", 16, 3, 5), lives("c", 8, 5, 5)]
-    assert http.ask("plan", {"buffers": rows, "interval": "closed"})["peak"] == 56
-    assert http.ask("plan", {"buffers": rows[:2]})["peak"] == 40
+    assert http.post_question("plan", {"buffers": rows, "interval": "closed"})["peak"] == 56
+    assert http.post_question("plan", {"buffers": rows[:2]})["peak"] == 40
     problem = command.file("problem.json", {"buffers": rows, "interval": "closed"})
     wrong = {"placements": [{"id": name, "pool": "default", "offset": 0} for name in "abc"]}
     ran = command("verify", problem, command.file("wrong.json", wrong), "--format", "json")
@@ -301,34 +303,41 @@ def test_s1_14_closed_intervals_meet_where_one_ends_and_another_starts(http: Htt
 
 
 def test_s1_15_an_infeasible_problem_is_an_answer_with_its_reason(http: Http) -> None:
-    answer = http.ask("plan", {"buffers": [lives("a", 300, 0, 2), lives("b", 200, 1, 3)], "pools": memories(400)})
+    answer = http.post_question(
+        "plan", {"buffers": [lives("a", 300, 0, 2), lives("b", 200, 1, 3)], "pools": memories(400)}
+    )
     assert (answer["status"], answer["placements"]) == ("infeasible", [])
     assert "500 bytes would do" in answer["explanation"]["message"]
     # Three buffers in conflict, of apache/tvm's test_tir_usmp_algo.py: any two are reason enough for 10 bytes.
     three = [{"id": f"bi_{name}", "size": 10} for name in "abc"]
     pairs = [["bi_a", "bi_b"], ["bi_b", "bi_c"], ["bi_c", "bi_a"]]
     for size, count in ((10, 2), (20, 3), (29, 3)):
-        reason = http.ask("plan", {"buffers": three, "conflicts": pairs, "pools": memories(size)})["explanation"]
+        reason = http.post_question("plan", {"buffers": three, "conflicts": pairs, "pools": memories(size)})[
+            "explanation"
+        ]
         assert (len(reason["buffers"]), reason["needed"], reason["irreducible"]) == (count, 30, True)
 
 
 def test_s1_16_the_sizes_of_buffers_are_those_that_are_used(http: Http) -> None:
-    assert http.ask("plan", THREE, format="exir", solver=POSITION_BASED)["bufsizes"] == [0, 700, 350]
-    pools = http.ask("plan", THREE, solver=POSITION_BASED)["pools"]
+    assert http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)["bufsizes"] == [0, 700, 350]
+    pools = http.post_question("plan", THREE, solver=POSITION_BASED)["pools"]
     assert [pool["used"] for pool in pools] == [700, 350]
 
 
 def test_s1_17_each_memory_has_its_peak(http: Http) -> None:
-    assert http.ask("plan", THREE, format="exir", solver=POSITION_BASED)["peak_memory_usages_per_memory"] == [700, 350]
+    assert http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)["peak_memory_usages_per_memory"] == [
+        700,
+        350,
+    ]
 
 
 def test_s1_18_the_peak_over_time_has_its_node_and_bounds(http: Http) -> None:
-    answer = http.ask("plan", THREE, format="exir", solver=POSITION_BASED)
+    answer = http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)
     assert answer["peak_memory_usage"] == {"bytes": 1050, "node": 2}
     for seed in range(10):
         rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "pools": memories(100, 4096), "interval": "closed"}
-        answer = http.ask("plan", problem, format="exir", solver=BY_SIZE)
+        answer = http.post_question("plan", problem, format="exir", solver=BY_SIZE)
         peaks = answer["peak_memory_usages_per_memory"]
         assert min(peaks) <= answer["peak_memory_usage"]["bytes"] <= sum(peaks)
         # By the definition: the most that is alive in all memories together.
@@ -394,7 +403,7 @@ def test_s1_22_an_offset_of_one_memory_is_forgotten_in_the_next(http: Http) -> N
         lives("x", 10, 0, 2),
     ]
     problem = {"buffers": buffers, "pools": memories(15, 4096, alignment=16)}
-    refused = http.ask("plan", problem, solver=BY_SIZE)
+    refused = http.post_question("plan", problem, solver=BY_SIZE)
     assert refused["placements"] == []  # 10 is no multiple of 16
     for row in buffers[:1]:
         row["offset"] = 0

@@ -81,15 +81,17 @@ def lifetimes(answer: Row) -> dict[str, tuple[int, int]]:
 
 
 def test_s2_01_lifetimes_follow_from_calls_over_functions(http: Http) -> None:
-    assert lifetimes(http.ask("liveness", CALLS)) == lives_of(CALLS)
+    assert lifetimes(http.post_question("liveness", CALLS)) == lives_of(CALLS)
     for seed in range(12):
         drawn = random_calls(seed)
-        assert lifetimes(http.ask("liveness", drawn)) == lives_of(drawn), seed
+        assert lifetimes(http.post_question("liveness", drawn)) == lives_of(drawn), seed
 
 
 def test_s2_02_temporaries_are_lifted_to_the_call(http: Http) -> None:
-    found = lifetimes(http.ask("liveness", CALLS, temporaries="lifted"))
-    whole = {name: life for name, life in lifetimes(http.ask("liveness", CALLS)).items() if "0:block/" in name}
+    found = lifetimes(http.post_question("liveness", CALLS, temporaries="lifted"))
+    whole = {
+        name: life for name, life in lifetimes(http.post_question("liveness", CALLS)).items() if "0:block/" in name
+    }
     begins, ends = 0, 6  # the six steps of the first call
     assert {name: found[name] for name in whole} == {
         name: (begins, ends) if "leaf" not in name else (2, 4) for name in whole
@@ -109,10 +111,10 @@ def test_s2_03_programs_are_built_in_python_in_a_few_lines() -> None:
 
 
 def test_s2_04_two_temporaries_that_never_meet_are_seen_inside_of_a_call(http: Http) -> None:
-    readings = http.ask("liveness", CALLS)["readings"]
+    readings = http.post_question("liveness", CALLS)["readings"]
     alive = {(row["temporaries"], row["liveness"]): (row["live_bytes"], row["lost_bytes"]) for row in readings}
     lives = lives_of(CALLS)
-    sizes = {row["id"]: row["size"] for row in http.ask("liveness", CALLS)["problem"]["buffers"]}
+    sizes = {row["id"]: row["size"] for row in http.post_question("liveness", CALLS)["problem"]["buffers"]}
     most = max(sum(sizes[name] for name, (low, high) in lives.items() if low <= t < high) for t in range(-1, 13))
     assert alive["nested", "usage"] == (most, 0)
     assert most == 210
@@ -124,17 +126,17 @@ def test_s2_05_usage_begins_with_the_first_use_and_scope_with_the_alloc(http: Ht
     body = [{"alloc": ["a"]}, op("x -> b"), op("b -> a"), op("a -> y"), {"free": ["a"]}]
     main = function(*body, takes="x", gives="y", x=10, y=10, a=100, b=40)
     by = {
-        reading: lifetimes(http.ask("liveness", operations(main=main), liveness=reading))
+        reading: lifetimes(http.post_question("liveness", operations(main=main), liveness=reading))
         for reading in ("usage", "scope")
     }
     assert by["usage"]["main/a"] == (2, 4)  # the alloc takes a step, too
     assert by["scope"]["main/a"] == (0, 4)
-    readings = http.ask("liveness", operations(main=main))["readings"]
+    readings = http.post_question("liveness", operations(main=main))["readings"]
     assert [row["lost_bytes"] > 0 for row in readings if row["liveness"] == "scope"] == [True, True]
 
 
 def test_s2_06_functions_with_no_one_and_many_temporaries_are_counted(http: Http) -> None:
-    assert http.ask("liveness", CALLS)["temporaries"] == {"none": 0, "one": 1, "many": 1}
+    assert http.post_question("liveness", CALLS)["temporaries"] == {"none": 0, "one": 1, "many": 1}
 
 
 def test_s2_07_several_temporaries_of_any_depth_are_analysed(http: Http) -> None:
@@ -147,14 +149,14 @@ def test_s2_07_several_temporaries_of_any_depth_are_analysed(http: Http) -> None
     }
     leaf = function(op("p -> q", temporaries="t"), takes="p", gives="q", p=8, q=8, t=100)
     main = function(call("f0", "x -> y"), takes="x", gives="y", x=8, y=8)
-    found = http.ask("liveness", operations(main=main, **inner, **{f"f{depth}": leaf}))
+    found = http.post_question("liveness", operations(main=main, **inner, **{f"f{depth}": leaf}))
     path = "main/0:f0/" + "".join(f"1:f{k}/" for k in range(1, depth + 1))
     assert found["workspace"] == {"live_bytes": 116, "time": depth, "path": path + "0", "any_order_live_bytes": 116}
     assert f"{path}t" in lifetimes(found)
 
 
 def test_s2_08_events_and_frees_follow_the_last_use(http: Http) -> None:
-    found = http.ask("liveness", CALLS)
+    found = http.post_question("liveness", CALLS)
     lives = lives_of(CALLS)
     events = {(event["time"], event["kind"], event["buffer"]) for event in found["events"]}
     assert events == {(low, "alloc", name) for name, (low, _) in lives.items()} | {
@@ -180,7 +182,7 @@ def test_s2_09_with_one_temporary_at_most_lifting_loses_nothing_in_one_step(http
             *(call(f"f{k}", f"{names[k]} -> {names[k + 1]}") for k in range(4)),
             takes="x", gives="y", constants="", **dict.fromkeys(names, 8),
         )  # fmt: skip
-        readings = http.ask("liveness", operations(main=main, **leaves))["readings"]
+        readings = http.post_question("liveness", operations(main=main, **leaves))["readings"]
         assert [row["live_bytes"] for row in readings if row["liveness"] == "usage"] == [16 + max(sizes.values())] * 2
 
 
@@ -206,7 +208,7 @@ MOBILENET = operations(
 
 
 def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, command: Command) -> None:
-    found = http.ask("liveness", MOBILENET, plan_inputs="false", plan_outputs="false")
+    found = http.post_question("liveness", MOBILENET, plan_inputs="false", plan_outputs="false")
     assert found["workspace"]["live_bytes"] == 1_117_718
     assert {row["temporaries"]: row["live_bytes"] for row in found["readings"] if row["liveness"] == "usage"} == {
         "nested": 1_117_718, "lifted": 1_117_718 + 301_056,
@@ -223,13 +225,13 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
 
     unused = function(op("p -> q"), takes="p", gives="q", p=8, q=8, dummy=4)
     main = function(call("unused", "x -> y"), takes="x", gives="y", x=8, y=8)
-    assert http.ask("liveness", operations(main=main, unused=unused))["unused"] == ["main/0:unused/dummy"]
+    assert http.post_question("liveness", operations(main=main, unused=unused))["unused"] == ["main/0:unused/dummy"]
 
     # The program runs at the plan's addresses; with one buffer moved, the run names the overwritten buffer.
     program = command.file("program.json", CALLS)
     assert command("plan", program, "-o", "plan.json", "-q").status == 0
     assert command("liveness", program, "--plan", "plan.json").answer["shadow"] == {"intact": True, "clobbered": []}
-    plan = http.ask("plan", CALLS)
+    plan = http.post_question("plan", CALLS)
     at = offsets(plan)
     for row in plan["placements"]:
         if row["id"] == "main/0:block/m":
@@ -241,7 +243,7 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
 
 
 def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> None:
-    peaks = http.ask("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
+    peaks = http.post_question("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
     by = {(row["planning"], row["temporaries"], row["liveness"]): row["peak"] for row in peaks}
     assert by["global", "nested", "usage"] == 210
     # A block needs 210 for a step, and a call holds these in addition to its input and output.
@@ -250,6 +252,6 @@ def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> Non
 
 
 def test_s2_12_each_call_of_a_function_has_its_own_buffers(http: Http) -> None:
-    found = lifetimes(http.ask("liveness", CALLS))
+    found = lifetimes(http.post_question("liveness", CALLS))
     assert {name for name in found if name.endswith("/t1")} == {"main/0:block/t1", "main/2:block/t1"}
     assert {name for name in found if "leaf" in name} == {"main/0:block/2:leaf/s", "main/2:block/2:leaf/s"}

@@ -32,7 +32,7 @@ def body(graph: OperationGraph) -> Answer:
 
 def ask_cascade(http: Http, graph: OperationGraph | Answer, **options: Any) -> Answer:
     given = body(graph) if isinstance(graph, OperationGraph) else graph
-    answer: Answer = http.ask("cascade", {"graph": given, "options": options})
+    answer: Answer = http.post_question("cascade", {"graph": given, "options": options})
     return answer
 
 
@@ -282,7 +282,7 @@ def test_s3_19_less_over_the_link_is_less_time_by_bandwidth_latency_and_burst(ht
     graph = body(five_operations())
     machine = copy.deepcopy(GAP8) | {"links": [{"bandwidth": 0.5, "latency": 100, "burst": 64}]}
     options = {"pools": ["L1=16KiB", "L2=1MiB"], "macs": 1.0}
-    points = http.ask("cascade", {"graph": graph, "target": machine, "options": options})["points"]
+    points = http.post_question("cascade", {"graph": graph, "target": machine, "options": options})["points"]
     layers = points[-1]
     assert [region["kind"] for region in layers["regions"]] == ["whole"] * 5
 

@@ -12,9 +12,9 @@ from memplan.extensions.cascade.regions.regions import Span
 from memplan.extensions.cascade.regions.values import (
     Bytes8,
     finish_sums,
+    input_sums_of_part,
     partial_sum,
     pattern_of,
-    read_part,
     run_part,
     run_whole,
     values_by_layers,
@@ -147,7 +147,7 @@ class Interpreter:
                 fetch = self.fetch_channels(v, buffers, channels, top, v == last and is_summed)
                 rows, columns = spans(said["rows"])[0], spans(said["columns"])[0]
                 if v == last and is_summed:
-                    sums += (read_part(self.graph, origin, rows, columns, fetch) & 255).astype(np.uint8)
+                    sums += (input_sums_of_part(self.graph, origin, rows, columns, fetch) & 255).astype(np.uint8)
                     continue
                 (value,) = [value for _, value in run_whole(self.graph, origin, fetch)]
                 some = self.bytes_of(self.makes[v][0], channels, top)

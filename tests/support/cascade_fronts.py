@@ -10,7 +10,7 @@ import numpy as np
 from memplan.extensions.cascade.access.access_graph import AccessGraph, driving_tensor
 from memplan.extensions.cascade.core.kernels import KIND_AGAIN, KIND_ROWS
 from memplan.extensions.cascade.regions.regions import CascadeRegion
-from memplan.extensions.cascade.search.front import front, front_of_three
+from memplan.extensions.cascade.search.front import front_of_three, pareto_front
 from memplan.extensions.cascade.search.options import WORST, CascadeOptions
 from memplan.extensions.cascade.search.search import RegionSearch
 from tests.support.cascade_twin import peak_of_region, region_of
@@ -42,7 +42,7 @@ def fronts_differ(seed: int, most: int) -> list[str]:
             continue
         chains += [((*rows, k), int(found[k, 1])) for k in range(len(found)) if found[k, 0] == at]
     of_two = {costs[:2] for costs in whole}
-    got = [(chain.peak, chain.macs) for chain in front(found, n)]
+    got = [(chain.peak, chain.macs) for chain in pareto_front(found, n)]
     told = [] if got == _undominated_costs(of_two) else ["two"]
     by_three = [(chain.peak, chain.macs, chain.traffic) for chain in front_of_three(found, n, 2**62)[0]]
     return told if by_three == _undominated_costs(whole) else [*told, "three"]
@@ -57,7 +57,7 @@ def beaten(seed: int) -> list[Costs]:
     graph = random_six(rng)
     options = CascadeOptions(input=rng.choice(["resident", "streamed"]), output=rng.choice(["resident", "streamed"]))
     search, n = RegionSearch(graph, options), len(graph.operations)
-    got = [(chain.peak, chain.macs) for chain in front(search.run(), n)]
+    got = [(chain.peak, chain.macs) for chain in pareto_front(search.run(), n)]
     rows = search.layers().tolist()
     for first, end in combinations(range(n + 1), 2):
         inner = range(first, end - 1)
@@ -73,7 +73,7 @@ def beaten(seed: int) -> list[Costs]:
                 peak, costs = peak_of_region(graph, options, row)
                 rows.append([first, end, peak, *costs, *row[6:]])
     every = np.array(sorted(rows, key=lambda row: (row[1], row[0])), np.int64)
-    points = [(chain.peak, chain.macs) for chain in front(every, n)]
+    points = [(chain.peak, chain.macs) for chain in pareto_front(every, n)]
     return [one for one in points if not any(other[0] <= one[0] and other[1] <= one[1] for other in got)]
 
 

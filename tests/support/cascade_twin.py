@@ -8,10 +8,10 @@ from dataclasses import replace
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.regions.counts import macs_of, runs_of, traffic_of
-from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, is_accumulated, sums_of
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, accumulator_bytes, is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.steps import RegionSteps
-from memplan.extensions.cascade.search.tables import last_uses, rounded_up, streamed_tensors
+from memplan.extensions.cascade.search.tables import last_uses, round_up, streamed_tensors
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 
@@ -35,24 +35,24 @@ def peak_of_region(graph: AccessGraph, options: CascadeOptions, row: Sequence[in
 
 def _peak(graph: AccessGraph, options: CascadeOptions, region: CascadeRegion) -> int:
     last, first, end = last_uses(graph, options), region.first_operation, region.end
-    whole = [rounded_up(tensor.bytes, options.alignment) for tensor in graph.tensors]
+    whole = [round_up(tensor.bytes, options.alignment) for tensor in graph.tensors]
     before = {t for t, made in enumerate(graph.maker) if (made is None or made < first) and last[t] >= first}
     if region.kind == "whole":
         made = {t for t in graph.operations[first].outputs if graph.maker[t] == first}
         return sum(whole[t] for t in before | made) + graph.operations[first].work
     alive = before - set(region.pieces)
-    alive |= {t for t, hold in region.holds.items() if hold.mode == "whole"}
+    alive |= {t for t, hold in region.buffer_by_tensor.items() if hold.mode == "whole"}
     total = sum(whole[t] for t in alive)
-    total += sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole" and hold.kept)
+    total += sum(hold.bytes for hold in region.buffer_by_tensor.values() if hold.mode != "whole" and hold.kept)
     sink = graph.operations[end - 1]
-    sums = rounded_up(sums_of(graph, region), options.alignment)
+    sums = round_up(accumulator_bytes(graph, region), options.alignment)
     total += sums
     if is_accumulated(graph, region) and not sums:
         total += whole[sink.outputs[0]]
     within = 0
     for v in range(first, end):
         running = 0
-        for tensor, hold in region.holds.items():
+        for tensor, hold in region.buffer_by_tensor.items():
             if hold.mode == "whole" or hold.kept:
                 continue
             readers = [u for u in graph.readers[tensor] if first <= u < end]

@@ -22,7 +22,7 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
-from memplan.solvers.packing.place import drop
+from memplan.solvers.packing.place import drop_buffers
 from memplan.solvers.portfolio import registry
 from memplan.solvers.search.incumbent import Search
 from tests.support.oracle import best_score, check
@@ -64,7 +64,7 @@ class Answer:
         return self.says_infeasible or (self.score is not None and self.claim is not None and self.score <= self.claim)
 
 
-def ask(engine: str, jobs: list[Job]) -> list[Answer]:
+def run_jobs(engine: str, jobs: list[Job]) -> list[Answer]:
     """Run the jobs one after another in one child process, and return their answers."""
     command = [sys.executable, "-W", "ignore", "-c", f"from {__name__} import main; main()", engine]
     child = subprocess.run(command, input=pickle.dumps(jobs), stdout=subprocess.PIPE, cwd=ROOT, check=True)
@@ -76,7 +76,7 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
     """Run an engine with and without the bound and a start, and compare its answers with brute force."""
     problems = [p for p in problems if not compile_problem(p).unplaceable]  # these do not reach a solver
     ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
-    for problem, answer in zip(problems, ask(engine, ways), strict=True):
+    for problem, answer in zip(problems, run_jobs(engine, ways), strict=True):
         wanted = best_score(problem)
         named = problem.model_dump_json(exclude_defaults=True)
         assert answer.score == wanted, named
@@ -89,7 +89,7 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
 def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
     """Return a plan with the buffers stacked in their order, each in the last memory that it may use."""
     pool = column(len(instance.pools) - 1 - instance.allowed[::-1].argmax(axis=0))
-    offset = drop(instance, pool, np.arange(len(instance)))
+    offset = drop_buffers(instance, pool, np.arange(len(instance)))
     return None if offset is None else (pool, offset)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memplan.solvers.processes.harden import take_at_most, write_no_file
+from memplan.solvers.processes.harden import forbid_file_writing, limit_memory
 from memplan.solvers.processes.parent import Parent
 
 
@@ -20,8 +20,8 @@ def _error_of(call: object, *values: object) -> str:
 def main() -> None:
     """Report the names of environment variables, `NoNewPrivs`, and the errors of operations that must fail."""
     parent = Parent()
-    write_no_file()
-    take_at_most(2**30)
+    forbid_file_writing()
+    limit_memory(2**30)
     status = Path("/proc/self/status").read_text().splitlines()
     rights = next(line.split()[1] for line in status if line.startswith("NoNewPrivs"))
     errors = [_error_of(parent.task.write_bytes, b"x"), _error_of(bytearray, 2**31)]

@@ -52,7 +52,7 @@ class Room:
     workers: PatientWorkers
     metrics: Metrics
 
-    async def ask(
+    async def plan_problem(
         self,
         problem: Problem,
         options: Options = LONG,
@@ -83,7 +83,7 @@ class AloneService:
         self.cache = PlanCache(store)
         self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
 
-    async def ask(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
+    async def plan_problem(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
         """Return the verified plan of a problem."""
         options = Options(time_limit_s=time_limit_s)
         request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(time_limit_s))

@@ -11,9 +11,9 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph, repeat_o
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
 from memplan.extensions.cascade.regions.regions import (
     Cascade,
+    accumulator_bytes,
     region_buffer_name,
     sums_name,
-    sums_of,
     whole_name,
 )
 from memplan.extensions.cascade.search.options import CascadeOptions
@@ -156,10 +156,10 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
     """Return an offset for each buffer of a cascade, such that none share bytes, and the total bytes."""
     graph, sizes = cascade.graph, {}
     for number, region in enumerate(cascade.regions):
-        for tensor, hold in region.holds.items():
+        for tensor, hold in region.buffer_by_tensor.items():
             if hold.mode != "whole":
                 sizes[region_buffer_name(number, tensor)] = hold.bytes
-        sizes[sums_name(number, graph.operations[region.end - 1].outputs[0])] = sums_of(graph, region)
+        sizes[sums_name(number, graph.operations[region.end - 1].outputs[0])] = accumulator_bytes(graph, region)
     sizes |= {whole_name(t): row.bytes for t, row in enumerate(graph.tensors)}
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: end - size for (name, size), end in zip(sizes.items(), ends, strict=True)}, ends[-1]
@@ -168,13 +168,13 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
 def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
     """Return the cascade with one row, or else one column, less in a buffer; None if the buffer has one pixel."""
     region = cascade.regions[number]
-    hold = region.holds[tensor]
+    hold = region.buffer_by_tensor[tensor]
     if hold.rows > 1:
         capacity = hold.rows - 1, hold.columns, hold.pixel
     elif hold.columns > 1 and region.kind in ("tiles", "panels", "channels"):
         capacity = hold.rows, hold.columns - 1, hold.pixel
     else:
         return None
-    held = {**region.holds, tensor: hold.model_copy(update={"capacity": capacity})}
+    held = {**region.buffer_by_tensor, tensor: hold.model_copy(update={"capacity": capacity})}
     changed = region.remake(region.ranges, held.values())
     return replace(cascade, regions=(*cascade.regions[:number], changed, *cascade.regions[number + 1 :]))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.asking import Call
-from memplan.api.cli.streams import PAGE, suffix_of, write
+from memplan.api.cli.streams import PAGE, suffix_of, write_output
 from memplan.planner.model.plan import Plan
 
 
@@ -42,7 +42,7 @@ def open_page(call: Call, answer: Plan) -> None:
     if path is None:
         handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
         os.close(handle)
-        write(path, plan_page(call, answer))
+        write_output(path, plan_page(call, answer))
     is_open = webbrowser.open(Path(path).resolve().as_uri())
     if not is_open:
         call.said.append(f"{path}: no browser was found; open the file in one")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.running import graceful_interrupts
-from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
+from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write_output
 from memplan.planner.model.plan import Plan
 from memplan.questions.certify.certify import QUESTION, certify_plan, veripb_files
 from memplan.solvers.processes.apart import run_in_thread
@@ -24,19 +24,19 @@ _VERIPB = (".opb", ".pbp")
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT))
 def certify(line: CommandLine) -> int:
     """Answer a command line, and write the certificate, or for VeriPB a formula and its proof."""
-    call = read(line)
+    call = read_call(line)
     output = call.flags["output"]
     is_pair = output is not None and Path(output).suffix in _VERIPB
     targets = [str(Path(output).with_suffix(suffix)) for suffix in _VERIPB] if is_pair else [output] if output else []
     for path in targets:
         refuse_unwritable(path)
-    answer = ask(call)
-    show(call, answer, says_lines=True)
+    answer = answer_of_call(call)
+    write_answer(call, answer, says_lines=True)
     if answer.text and targets:
         texts = call.writing(lambda: veripb_files(call.values["problem"], answer)) if is_pair else (answer.text,)
         for path, text in zip(targets, texts, strict=True):
-            write(path, text.encode())
-    return end(call, answer)
+            write_output(path, text.encode())
+    return end_call(call, answer)
 
 
 def certified_plan(call: Call, answer: Plan) -> Plan:
@@ -47,7 +47,7 @@ def certified_plan(call: Call, answer: Plan) -> Plan:
         problem = call.values["problem"]
         plan, certificate = run_in_thread(lambda: certify_plan(problem, answer, path, limit_s, cancelled))
     if certificate.text:
-        write(path, certificate.text.encode())
+        write_output(path, certificate.text.encode())
     else:
         call.said.append(f"no certificate: {certificate.reason}")
     return plan

@@ -8,11 +8,11 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import ON, SAVE_BASELINE, SAVE_PLAN, Flag
 from memplan.api.cli.local.check_folder import apply_budgets, check_folder, is_folder
 from memplan.api.cli.question_command import command_of
-from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
+from memplan.api.cli.streams import PAGE, format_for, suffix_of, write_output
 from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
@@ -37,13 +37,15 @@ def check(line: CommandLine) -> int:
     """Check one model with its table of the budgets file, or each model of a folder."""
     if is_folder(line):
         return check_folder(line)
-    call = read(apply_budgets(line))
+    call = read_call(apply_budgets(line))
     _adjust_options(call)
-    answer = ask(call)
-    show(call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True)
+    answer = answer_of_call(call)
+    write_answer(
+        call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True
+    )
     write_beside(call, {PAGE: lambda _path: _comparison_page(call, answer)})
     _save_files(call, answer)
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def _adjust_options(call: Call) -> None:
@@ -96,9 +98,9 @@ def _save_files(call: Call, answer: Any) -> None:
         return
     problem, _ = read_budgets(call.flags["budgets"] or (), call.values["problem"])
     if (path := call.flags["save_plan"]) is not None:
-        write(path, write_plan(answer.plan, problem, format_for(path)))
+        write_output(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
         if "baseline" in call.values and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
             call.said.append(f"{path}: stays as it was, as it is compared with; without --baseline it is new")
         else:
-            write(path, write_baseline(problem, answer.plan))
+            write_output(path, write_baseline(problem, answer.plan))

@@ -16,20 +16,20 @@ from memplan.api.cli.flags import flag_of, options_given
 from memplan.api.cli.local.several_files import refuse_on
 from memplan.api.cli.streams import (
     STANDARD,
+    print_message,
     read_as,
     refuse_unwritable,
-    say,
     say_written,
     suffix_of,
     wants_table,
-    write,
+    write_output,
 )
 from memplan.planner.errors import FormatError, OptionError, Sentence, add_way, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
 from memplan.questions.check.budgets import Tolerance
-from memplan.questions.check.check import QUESTION, Check, CheckOptions, lines, unread
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, check_lines, unreadable_model_check
 from memplan.questions.reading import ReadOptions
 
 _FILES = {flags_of(each.name)[0][2:]: each.name for each in QUESTION.inputs if each.named_by_flag}
@@ -103,7 +103,7 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
             wrong.append(f"{where}: must have known keys only ({names}), got {excerpt(key)}")
     try:
         options_given(ReadOptions, flags)
-        Tolerance.read(options_given(CheckOptions, flags).tolerance)
+        Tolerance.from_text(options_given(CheckOptions, flags).tolerance)
         for text in flags.get("budgets", ()):
             named_size(text, Problem(buffers=()), len(flags["budgets"]), "budgets")
     except OptionError as error:
@@ -155,24 +155,24 @@ def check_folder(line: CommandLine) -> int:
     def keep(one: CommandLine, answer: Check) -> None:
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
-        text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
+        text = f"{answer.subject}: {'; '.join(check_lines(answer))}{'' if has_budget else '; without budget'}"
         if is_table and not (answer.arena and answer.arena.target):
-            write(None, f"{text}\n".encode())
+            write_output(None, f"{text}\n".encode())
         elif not arguments["quiet"] and (answer.failures or not is_table):
-            say(f"memplan: {one.complete(text)}")
+            print_message(f"memplan: {one.complete(text)}")
 
     lines_of_models = (_model_line(line, model, tables) for model in _model_paths(arguments["problem"], tables))
     models = [one.given for each in lines_of_models for one in _lines_by_target(each)]
     each = [line._replace(given={**one, "outputs": None, "budgets": _model_budgets(line, one)}) for one in models]
     for one in run_apart(each, keep):
-        checks += [unread(one.line.file, one.wrong)] if one.wrong else []
+        checks += [unreadable_model_check(one.line.file, one.wrong)] if one.wrong else []
         status = max(status, one.status)
     if is_table and (rows := arena_rows(check for check in checks if check.arena and check.arena.target)):
-        write(None, "".join(f"{text}\n" for text in arena_lines(rows)).encode())
+        write_output(None, "".join(f"{text}\n" for text in arena_lines(rows)).encode())
     for report in reports:
-        write(report, report_of_many(checks, suffix_of(report)))
+        write_output(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:
-        write(None, report_of_many(checks, ".json"))
+        write_output(None, report_of_many(checks, ".json"))
     if not arguments["quiet"]:
         say_written()
     return status

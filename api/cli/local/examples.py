@@ -9,7 +9,7 @@ import click
 
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.streams import say
+from memplan.api.cli.streams import print_message
 from memplan.files import os_errors_named
 
 _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
@@ -35,4 +35,4 @@ def examples(output: str) -> None:
     source = next(place for place in _PLACES if place.is_dir())
     with os_errors_named(output):
         shutil.copytree(source, output, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    say(f"memplan: wrote {output}")
+    print_message(f"memplan: wrote {output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show, write_beside
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.questions.explain.explain import QUESTION
@@ -12,11 +12,11 @@ from memplan.questions.explain.explain import QUESTION
 @command_of(QUESTION, beside=(PAGE,), needs_plans=(PAGE,))
 def explain(line: CommandLine) -> int:
     """Answer a command line; if it writes a page of repairs, request their plans as well."""
-    call = read(line)
+    call = read_call(line)
     if call.has_output(PAGE) and getattr(call.options, "repairs", False):
         call.change(with_plans=True)
-    answer = ask(call)
-    show(call, answer)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
 
     def page(_path: str) -> bytes:
         from memplan.api.reports.views import view
@@ -24,4 +24,4 @@ def explain(line: CommandLine) -> int:
         return view("explain")(call.title(), call.values["problem"], answer)
 
     write_beside(call, {PAGE: page})
-    return end(call, answer)
+    return end_call(call, answer)

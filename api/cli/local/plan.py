@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, answer_call, begin, call_control, end, show, write_beside
+from memplan.api.cli.asking import Call, answer_call, begin_call, call_control, end_call, write_answer, write_beside
 from memplan.api.cli.flags import BROWSER, ON, PROVE, TABLE, Flag
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import files_argument, has_several, read_several, run_each
@@ -22,8 +22,8 @@ from memplan.api.cli.streams import (
     is_terminal,
     read_as,
     suffix_of,
-    warnings,
-    write,
+    warning_lines,
+    write_output,
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.errors import OptionError
@@ -31,7 +31,7 @@ from memplan.planner.extensions import extensions
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
-from memplan.questions import search
+from memplan.questions import load_search
 from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
@@ -64,30 +64,30 @@ def plan(line: CommandLine) -> int:
     """Plan one problem, several models that share memory, or several files independently of each other."""
     if has_several(line):
         return run_each(line)
-    call = begin(line)
+    call = begin_call(line)
     call.values = call.run_in_time(lambda: _read_inputs_of(call))
     _refuse_wrong_options(call)
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
-            call.values = call.run_in_time(lambda: search("reorder")(call, control))
+            call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
         answer = answer_call(call, control)
     if not isinstance(answer, Plan):
-        show(call, answer)
-        return end(call, answer)
+        write_answer(call, answer)
+        return end_call(call, answer)
     answer = _show_plan(call, answer)
-    show(call, answer, is_written=True)
+    write_answer(call, answer, is_written=True)
     pictures = {PAGE: lambda _path: plan_page(call, answer), PICTURE: lambda _path: plan_picture(call, answer)}
     write_beside(call, {**pictures, FOLDER: lambda path: _write_parts(call, answer, path)})
     if call.opens:
         call.writing(lambda: open_page(call, answer))
     if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
-        hint = call.writing(lambda: search("in-place-hint")(call.values["problem"], call.reader))
+        hint = call.writing(lambda: load_search("in-place-hint")(call.values["problem"], call.reader))
         call.said += [] if hint is None else [hint]
     if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
         left_s = max(0.01, call.left_s())
-        hint = call.writing(lambda: search("cascade-hint")(call.values["problem"], call.reader, left_s))
+        hint = call.writing(lambda: load_search("cascade-hint")(call.values["problem"], call.reader, left_s))
         call.said += [] if hint is None else [hint]
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def _read_inputs_of(call: Call) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
     if given["more"] or given["together"]:
         return read_several(reader, given)
     if is_reordered:
-        search("check-reorder")(given)
+        load_search("check-reorder")(given)
         reader.options = reader.options.model_copy(update={"order": ()})
         reader.name = given["problem"]
         reader.data = read_as(given["problem"], lambda data: data)
@@ -128,7 +128,9 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
     if application is None or not answer.placements:
         return
     for name, model in application.models.items():
-        write(f"{path.rstrip('/')}/{name}.plan.json", memplan_json.write_plan(application.plan_of(name, answer), model))
+        write_output(
+            f"{path.rstrip('/')}/{name}.plan.json", memplan_json.write_plan(application.plan_of(name, answer), model)
+        )
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
@@ -148,10 +150,10 @@ def _show_plan(call: Call, answer: Plan) -> Plan:
         plans = [STANDARD]
     for path in plans:
         by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
-        write(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
+        write_output(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
     if not is_quiet:
         if answer.findings or answer.kept is not None:
-            call.say(*warnings(answer.findings), *place_lines(answer))
+            call.say(*warning_lines(answer.findings), *place_lines(answer))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
         if answer.others is not None:

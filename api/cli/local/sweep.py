@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import ON
 from memplan.api.cli.local.several_files import files_argument, has_several, run_each
 from memplan.api.cli.question_command import command_of
@@ -31,11 +31,11 @@ def sweep(line: CommandLine) -> int:
     """Sweep one problem, or several problems independently of each other."""
     if has_several(line):
         return run_each(line)
-    call = read(line)
-    answer = ask(call)
-    show(call, answer, {".csv": lambda _path: _sweep_csv(answer)})
+    call = read_call(line)
+    answer = answer_of_call(call)
+    write_answer(call, answer, {".csv": lambda _path: _sweep_csv(answer)})
     write_beside(call, {PAGE: lambda _path: _chart_page(call, answer)})
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def _chart_page(call: Call, answer: Any) -> bytes:

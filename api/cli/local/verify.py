@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show, write_beside
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE, Flag
 from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.question_command import command_of
-from memplan.api.cli.streams import PAGE, write
+from memplan.api.cli.streams import PAGE, write_output
 from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
 from memplan.questions.verify.verify import QUESTION
@@ -33,19 +33,19 @@ def verify(line: CommandLine) -> int:
         if line.given["plan"] is not None:
             raise OptionError("solution: must not be given with a plan, which it replaces", way="leave one of them out")
         line = line._replace(given={**line.given, "plan": solution})
-    call = read(line)
+    call = read_call(line)
     options: Any = call.options
     save_plan, values = call.flags["save_plan"], call.values
     if save_plan is not None:
         if not (options.better or options.again):
             raise OptionError("save-plan: must be given with --better or --again, whose plan it saves")
         call.change(with_plans=True)
-    answer = ask(call)
-    show(call, answer, says_lines=True)
+    answer = answer_of_call(call)
+    write_answer(call, answer, says_lines=True)
     write_beside(call, {PAGE: lambda _path: plan_page(call, values["plan"])})
     part = answer.better if answer.again is None else answer.again
     if save_plan is not None and part is not None and part.plan is not None:
-        write(save_plan, write_plan(part.plan, values["problem"], "json"))
+        write_output(save_plan, write_plan(part.plan, values["problem"], "json"))
     if call.opens:
         open_page(call, values["plan"])
-    return end(call, answer)
+    return end_call(call, answer)

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from memplan.api.cli.flags import STORE, Flag
 from memplan.api.cli.help import SectionedGroup
-from memplan.api.cli.streams import say, write
+from memplan.api.cli.streams import print_message, write_output
 from memplan.planner.errors import OptionError
 
 database = SectionedGroup("database", help="Bring the database of the service to this version.")
@@ -18,19 +18,19 @@ def upgrade(store: str | None, dry_run: bool) -> None:
     from memplan.api.settings import read_settings
     from memplan.api.store.database import Database
     from memplan.api.store.errors import StoreError
-    from memplan.api.store.migrations import statements
+    from memplan.api.store.migrations import upgrade_statements
     from memplan.api.store.schema import REVISION
-    from memplan.api.store.store import bring_up
+    from memplan.api.store.store import upgrade_tables
 
     settings = read_settings(**({} if store is None else {"database_url": store}))
     try:
         with closing(Database.open(settings.database_url, settings.data_folder)) as opened:
             if dry_run:
                 with opened.reading() as connection:
-                    return write(None, statements(connection).encode())
-            before = bring_up(opened)
+                    return write_output(None, upgrade_statements(connection).encode())
+            before = upgrade_tables(opened)
     except StoreError as error:
         raise OptionError(f"store: {error}") from error
     what = "made" if before is None else "as they were" if before == REVISION else f"changed from revision {before}"
-    say(f"memplan: the tables are of revision {REVISION}: {what}")
+    print_message(f"memplan: the tables are of revision {REVISION}: {what}")
     return None

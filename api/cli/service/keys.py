@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, RangeType, size
 from memplan.api.cli.help import SectionedGroup
-from memplan.api.cli.streams import say, wants_table, write
+from memplan.api.cli.streams import print_message, wants_table, write_output
 from memplan.planner.errors import OptionError, excerpt
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
     wanted = frozenset(scopes or ("plan", "read"))
     with _open_keys() as stored_keys:
         stored_keys.add(Key(key_id, name, record, wanted, time.time(), **quotas))
-    write(None, f"{text}\n".encode())
-    say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
+    write_output(None, f"{text}\n".encode())
+    print_message(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
 
 
 @keys.command("list", params=[LIST_FORMAT])
@@ -75,9 +75,9 @@ def list_(display: str | None) -> None:
         facts = [_key_facts(key) for key in stored_keys.list_keys()]
     if wants_table(display):
         for line in _key_table(facts):
-            say(line)
+            print_message(line)
         return
-    write(None, to_json({"keys": facts}) + b"\n")
+    write_output(None, to_json({"keys": facts}) + b"\n")
 
 
 @keys.command(params=[_WHO])
@@ -86,7 +86,7 @@ def revoke(name: str) -> None:
     with _open_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):
             raise OptionError(f"name: must be the name of an active key, got {excerpt(name)}")
-    say(f"memplan: key {name} is revoked")
+    print_message(f"memplan: key {name} is revoked")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import write_output
 from memplan.files import os_errors_named
 from memplan.planner.errors import OptionError
 from memplan.solvers.core.build import HERE
@@ -61,10 +61,10 @@ def core(where: bool, output: str | None) -> None:
     if not where and output is None:
         raise OptionError("core: must be given --where, which prints a folder, or -o FOLDER, which writes two files")
     if where:
-        write(None, f"{HERE}\n".encode())
+        write_output(None, f"{HERE}\n".encode())
     if output is not None:
         folder = Path(output)
         with os_errors_named(output):
             folder.mkdir(parents=True, exist_ok=True)
-        write(str(folder / "memplan.cpp"), amalgamate(HERE).encode())
-        write(str(folder / HEADER), (HERE / HEADER).read_bytes())
+        write_output(str(folder / "memplan.cpp"), amalgamate(HERE).encode())
+        write_output(str(folder / HEADER), (HERE / HEADER).read_bytes())

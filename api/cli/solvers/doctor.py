@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from memplan.api.cli.flags import LIST_FORMAT
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.streams import wants_table, write
+from memplan.api.cli.streams import wants_table, write_output
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
 from memplan.solvers.core.build import HERE, folders, is_built, library_of
@@ -33,13 +33,13 @@ def solvers(display: str | None) -> None:
 
         show_solvers(facts)
         return
-    write(None, to_json({"solvers": facts}) + b"\n")
+    write_output(None, to_json({"solvers": facts}) + b"\n")
 
 
 @click.command(cls=SectionedCommand)
 def doctor() -> None:
     """Report which code runs and why, which extras are installed, and how to install the missing extras."""
-    write(None, "".join(f"{line}\n" for line in report()).encode())
+    write_output(None, "".join(f"{line}\n" for line in report()).encode())
 
 
 def report() -> Iterator[str]:

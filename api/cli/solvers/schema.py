@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import write_output
 from memplan.files import os_errors_named
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
@@ -45,7 +45,7 @@ def schema(output: str | None, corpus: str | None) -> None:
     """
     _, schemas = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    write(
+    write_output(
         output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **schemas}, indent=1) + b"\n"
     )
     for question in QUESTIONS.values() if corpus is not None else ():
@@ -58,4 +58,4 @@ def schema(output: str | None, corpus: str | None) -> None:
         with os_errors_named(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
         case = {"path": question.path, "body": body, "answer": from_json(question.write(answer))}
-        write(str(path), to_json(case, indent=1) + b"\n")
+        write_output(str(path), to_json(case, indent=1) + b"\n")

@@ -27,7 +27,7 @@ from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
 from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, submissions_of, write_in
-from memplan.api.service.answering import OF_A_LINE, look
+from memplan.api.service.answering import OF_A_LINE, parse_for_child
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.stored_plan import cache_name
@@ -58,7 +58,7 @@ async def batch(request: Request) -> Response:
     kind = media_type(request, NDJSON, JSON)
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query refuses the whole batch
     body = await read_body(request, service.settings.max_body_bytes, kind)
-    body = body if kind == NDJSON else await service.read(submissions_of, body)
+    body = body if kind == NDJSON else await service.parse_body(submissions_of, body)
     answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
     return StreamingResponse(_result_lines(request, answers), media_type=NDJSON)
 
@@ -113,11 +113,11 @@ class _Batch:
             if cancelled.is_set():
                 raise UnavailableError("memplan: was cancelled before this submission started")
             if (written := await self._plan_large_line(line, about, cancelled)) is None:
-                compiled, options = await self.service.run(partial(self._read_submission, line, about), len(line))
+                compiled, options = await self.service.run_work(partial(self._read_submission, line, about), len(line))
                 wanted = PlanRequest(compiled, options, Deadline.from_limit(inf), self.key_id)
                 plan = await self.service.solving.plan(wanted, cancelled)
                 write = partial(write_in, options.format or "json", plan, compiled.problem)
-                written = await self.service.run(write, len(line))
+                written = await self.service.run_work(write, len(line))
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))
         except Exception as error:  # noqa: BLE001 - other submissions must continue
@@ -134,7 +134,7 @@ class _Batch:
         if len(line) <= LARGE_BYTES:
             return None
         head, due = head_of(JSON, self.wanted.query), Deadline.from_limit(inf)
-        asked, problem_hash = await self.service.read(look, line, PLAN, head, OF_A_LINE)
+        asked, problem_hash = await self.service.parse_body(parse_for_child, line, PLAN, head, OF_A_LINE)
         options = self._check_options(asked, about)
         if problem_hash is None:
             return None

@@ -73,7 +73,7 @@ async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
-    if (written := await Service.find_service(request).read(_problem_json, body, job.kind, head)) is None:
+    if (written := await Service.find_service(request).parse_body(_problem_json, body, job.kind, head)) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
     return Response(written, media_type=JSON)
 
@@ -97,7 +97,7 @@ async def _shape_answer(request: Request, job: Job) -> Response:
     if job.kind == PLAN:
         response = await _plan_response(request, job, content)
     elif TEXT in request.headers.get("accept", ""):
-        lines = await service.run(partial(_answer_text, question, content), len(content), is_short=False)
+        lines = await service.run_work(partial(_answer_text, question, content), len(content), is_short=False)
         response = Response(lines, media_type=TEXT)
     return await wanted.shape(request, question, response)
 
@@ -106,7 +106,7 @@ async def _plan_response(request: Request, job: Job, content: bytes) -> Response
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
-        content = await Service.find_service(request).read(_write_plan, body, head, content, plan_format)
+        content = await Service.find_service(request).parse_body(_write_plan, body, head, content, plan_format)
     return plan_response(content, job.plan_status, plan_format)
 
 

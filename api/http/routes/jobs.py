@@ -63,7 +63,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     settings, body = service.settings, await read_body(request, max_bytes(media, service.settings), media)
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
     fields = {"key_id": caller.key_id, "idempotency_key": once}
-    new = replace(await service.read(read_new_job, body, media, query, settings, fields), body=body)
+    new = replace(await service.parse_body(read_new_job, body, media, query, settings, fields), body=body)
     jobs, bytes_ = (settings.max_jobs, caller.max_jobs), (settings.max_kept_bytes, caller.max_kept_bytes)
     job = await service.store.run_in_thread(partial(service.store.jobs.add, new, *jobs, *bytes_))
     response.headers["Location"] = f"{PATH}/{job.id}"
@@ -156,7 +156,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
     job = await service.store.run_in_thread(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
-    service.following.stir(job_id)
+    service.following.wake_followers(job_id)
     return job_answer(job)
 
 

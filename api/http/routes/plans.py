@@ -50,7 +50,7 @@ async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Respo
     if plan is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_plan_response, request, problem_hash, plan, service.gate.requires_keys)
-    response = await service.run(write, 0, is_short=plan.is_small)
+    response = await service.run_work(write, 0, is_short=plan.is_small)
     return await wanted.shape(request, question, response)
 
 

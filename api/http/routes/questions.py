@@ -31,7 +31,7 @@ from memplan.api.requests import (
     parse_request,
     write_in,
 )
-from memplan.api.service.answering import answer_question, insert_old_plan, look
+from memplan.api.service.answering import answer_question, insert_old_plan, parse_for_child
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.stored_plan import cache_name
@@ -84,7 +84,7 @@ class _Call:
         if not asked.is_foreign and not is_large and asked.question.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answer_question, asked, control)
-            answer = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
+            answer = await self.service.run_work(work, len(self.body), is_short=False, deadline=self.deadline)
         else:
             sent, key_id = (asked.kind, self.head, self.body), caller_of(self.request).key_id
             answer = await self.service.working.work(
@@ -108,7 +108,7 @@ class _Call:
 
         is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
         try:
-            compiled = await service.run(compiled_problem, n_bytes, is_short=is_short, deadline=deadline)
+            compiled = await service.run_work(compiled_problem, n_bytes, is_short=is_short, deadline=deadline)
         except NotInTimeError:
             return self._timeout_answer()
         assert isinstance(asked.options, Options)
@@ -117,7 +117,7 @@ class _Call:
         plan = await service.solving.plan(wanted, self.cancelled)
         if asked.reading is not None:
             plan = add_reading_facts(plan, asked.reader())
-        content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
+        content = await service.run_work(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()
         if plan_format == "json" and plan.stop_reason == "proved" and asked.options.is_usual:
@@ -174,9 +174,9 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                 return await wanted.shape(request, question, response)
         problem_hash = None
         if len(body) > LARGE_BYTES:
-            asked, problem_hash = await service.read(look, body, kind, head)
+            asked, problem_hash = await service.parse_body(parse_for_child, body, kind, head)
         else:
-            asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
+            asked = await service.run_work(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)
         if isinstance(asked.options, Options):
             if asked.options.format is None and plan_format != "json":
@@ -208,7 +208,7 @@ async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
     old = await store.run_in_thread(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
         raise OptionError(f"keep.{PLAN_HASH}: must be the hash of a plan of a kept job, got {excerpt(plan_hash)}")
-    body = await call.service.read(insert_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
+    body = await call.service.parse_body(insert_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
     return replace(call, head=head_of(JSON, ""), body=body)
 
 

@@ -16,7 +16,7 @@ from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.planner.errors import OptionError, excerpt
-from memplan.solvers.processes.harden import keep_to_itself
+from memplan.solvers.processes.harden import forbid_inspection
 
 if TYPE_CHECKING:
     import uvicorn
@@ -37,7 +37,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     """
     settings = read_settings()
     if settings.has_secrets:
-        keep_to_itself()
+        forbid_inspection()
     _take_all_descriptors()
     log = log_config(settings.log_format)
     logging.config.dictConfig(log)

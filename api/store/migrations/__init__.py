@@ -42,7 +42,7 @@ def revision_of(connection: Connection) -> int | None:
     return revision
 
 
-def bring_up(connection: Connection) -> int | None:
+def upgrade_tables(connection: Connection) -> int | None:
     """Create or upgrade the tables within the connection's transaction; return the revision that they had."""
     before = revision_of(connection)
     if before is None:
@@ -56,7 +56,7 @@ def bring_up(connection: Connection) -> int | None:
     return before
 
 
-def statements(connection: Connection) -> str:
+def upgrade_statements(connection: Connection) -> str:
     """Return the SQL statements that would create or upgrade the tables; nothing is changed."""
     before, written = revision_of(connection), StringIO()
     if before is None:

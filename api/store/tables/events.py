@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.job import ENDED, MEANINGS, State, WorkAnswer
-from memplan.api.store.totals import note
+from memplan.api.store.totals import note_change
 from memplan.api.store.writing import wake_workers
 
 _ANSWER = select(func.length(schema.answers.c.content)).where(schema.answers.c.job_id == schema.jobs.c.id)
@@ -52,7 +52,7 @@ class Events:
             return {row.id: row.last_event for row in connection.execute(wanted)}
 
 
-def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
+def write_events(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
     """Write events of a job, the last one numbered `last`; the job's row already reserves their numbers."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
@@ -77,7 +77,7 @@ def change_state(
     kind: Kind = "finished" if is_end else "retried"
     facts = end_of(after, error=values.get("error")) if is_end else {"state": after, "reason": reason}
     for row in changed:
-        tell(connection, row.id, row.last_event, (kind, facts))
+        write_events(connection, row.id, row.last_event, (kind, facts))
         if is_end:
             note_end(connection, after, row.key_id, row.more)
     return [row.id for row in changed]
@@ -85,8 +85,8 @@ def change_state(
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
     """Count a key's job that ended in a state, and the `more` bytes of its answer, which are now stored."""
-    note(connection, "ended", state, 1)
-    note(connection, "bytes", key_id, more)
+    note_change(connection, "ended", state, 1)
+    note_change(connection, "bytes", key_id, more)
 
 
 def end_of(

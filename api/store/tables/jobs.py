@@ -24,8 +24,8 @@ from memplan.api.store.columns import pack, packed_value
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import ENDED, OPEN, Job, State, creation_time
-from memplan.api.store.tables.events import change_state, tell
-from memplan.api.store.totals import note, total, totals
+from memplan.api.store.tables.events import change_state, write_events
+from memplan.api.store.totals import note_change, total, totals
 from memplan.api.store.writing import insert_new, time_in, wake_workers
 from memplan.planner.errors import excerpt
 from memplan.questions import QUESTIONS
@@ -138,8 +138,8 @@ class Jobs:
                 return _repeated_job(connection, new) or new
             sent = {"job_id": new.id, "head": new.head, "body": packed_value(body)}
             connection.execute(insert(schema.submissions).values(sent))
-            tell(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
-            note(connection, "bytes", new.key_id, n_bytes)
+            write_events(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
+            note_change(connection, "bytes", new.key_id, n_bytes)
             return new
 
     def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
@@ -307,7 +307,7 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
     rows = schema.jobs.c
     gone = connection.execute(delete(schema.jobs).where(which).returning(rows.key_id, rows.bytes)).all()
     for row in gone:
-        note(connection, "bytes", row.key_id, -row.bytes)
+        note_change(connection, "bytes", row.key_id, -row.bytes)
     return len(gone)
 
 
@@ -325,7 +325,7 @@ def _drop_requests(connection: Connection, key_id: str | None, needed: float, be
         freed += row.bytes
         connection.execute(delete(schema.submissions).where(sent.job_id == row.id))
         connection.execute(update(schema.jobs).where(rows.id == row.id).values(bytes=rows.bytes - row.bytes))
-    note(connection, "bytes", key_id, -freed)
+    note_change(connection, "bytes", key_id, -freed)
     return freed
 
 

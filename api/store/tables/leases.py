@@ -23,9 +23,9 @@ from memplan.api.store import schema
 from memplan.api.store.columns import pack, packed_value
 from memplan.api.store.database import Database
 from memplan.api.store.job import ENDED, Job, State, WorkAnswer
-from memplan.api.store.tables.events import ANSWER_BYTES, Kind, change_state, end_of, note_end, tell
+from memplan.api.store.tables.events import ANSWER_BYTES, Kind, change_state, end_of, note_end, write_events
 from memplan.api.store.tables.jobs import COLUMNS, remove_jobs
-from memplan.api.store.writing import put, time_in
+from memplan.api.store.writing import time_in, upsert_row
 
 _AWAY_S = 3600.0
 """The seconds without a sign of life after which a worker is forgotten."""
@@ -103,7 +103,7 @@ class Leases:
         with self._database.writing() as connection:
             last = _write_state(connection, job, values, best, events=len(reports))
             if last is not None and reports:
-                tell(connection, job.id, last, *reports)
+                write_events(connection, job.id, last, *reports)
             return last is not None
 
     def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:
@@ -117,7 +117,7 @@ class Leases:
         with self._database.writing() as connection:
             last = _write_state(connection, job, values, answer)
             if last is not None:
-                tell(connection, job.id, last, ("finished", end_of(state, answer, error, values.get("late_s"))))
+                write_events(connection, job.id, last, ("finished", end_of(state, answer, error, values.get("late_s"))))
             return last is not None
 
     def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
@@ -130,11 +130,11 @@ class Leases:
         with self._database.writing() as connection:
             last = _write_state(connection, job, values, best)
             if last is not None:
-                tell(connection, job.id, last, ("retried", {"state": "queued", "reason": reason}))
+                write_events(connection, job.id, last, ("retried", {"state": "queued", "reason": reason}))
                 change_state(connection, "cancelled", and_(_JOBS.id == job.id, _JOBS.is_cancel_asked))
             return last is not None
 
-    def tend(self) -> tuple[list[str], list[str]]:
+    def expire_jobs(self) -> tuple[list[str], list[str]]:
         """Expire waiting jobs after their deadline, and requeue running jobs whose leases have expired.
 
         A job whose lease expired too often fails. Return the ids of the late jobs and of the jobs with expired leases.
@@ -159,11 +159,11 @@ class Leases:
         old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         return self._database.use_reserve(lambda connection: remove_jobs(connection, _JOBS.id.in_(old)))
 
-    def see(self, holder: str) -> None:
+    def record_sign_of_life(self, holder: str) -> None:
         """Record a worker's sign of life, and delete workers that have shown none for an hour."""
         rows = schema.workers.c
         with self._database.writing() as connection:
-            put(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
+            upsert_row(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
             connection.execute(delete(schema.workers).where(rows.seen_at < time_in(connection) - _AWAY_S))
 
 
@@ -191,7 +191,7 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
     row = connection.execute(start.returning(*COLUMNS)).one_or_none()
     if row is None:
         return None
-    tell(connection, row.id, row.last_event, ("started", {"state": "running", "attempt": row.attempts}))
+    write_events(connection, row.id, row.last_event, ("started", {"state": "running", "attempt": row.attempts}))
     sent, best = schema.submissions.c, schema.answers.c
     request = select(sent.head, sent.body, best.content.label("answer")).where(sent.job_id == row.id)
     request = request.outerjoin(schema.answers, best.job_id == sent.job_id)
@@ -252,7 +252,7 @@ def _write_state(
     if row is None:
         return None
     if packed is not None:
-        put(connection, schema.answers, {"job_id": job.id, "content": packed_value(packed)})
+        upsert_row(connection, schema.answers, {"job_id": job.id, "content": packed_value(packed)})
     if state in ENDED:
         note_end(connection, state, job.key_id, row.more)
     return int(row.last_event)

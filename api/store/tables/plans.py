@@ -13,7 +13,7 @@ from memplan.api.store.database import Database
 from memplan.api.store.disk import LEAST_ROOM
 from memplan.api.store.errors import FullDiskError
 from memplan.api.store.stored_plan import StoredPlan
-from memplan.api.store.writing import insert_new, put
+from memplan.api.store.writing import insert_new, upsert_row
 
 _AT_ONCE, _SHARES = 500, 8
 """The number of plans removed per transaction, and the fraction (1/8) of the disk that plans may use."""
@@ -49,7 +49,7 @@ class Plans:
             for problem_hash in sorted(changes.keys() - set(new)):
                 better = changes[problem_hash](_find_plan(connection, problem_hash, is_locked=True))
                 if better is not None:
-                    put(connection, schema.plans, _plan_row(better))
+                    upsert_row(connection, schema.plans, _plan_row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store a result of a search that started from `before`, unless that entry has been replaced since then."""

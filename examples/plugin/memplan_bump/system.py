@@ -7,7 +7,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, ReferencePlanner, System
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
-from memplan.planner.foreign.imported import ImportedProblem, problem_of
+from memplan.planner.foreign.imported import ImportedProblem, problem_of_rows
 from memplan.planner.foreign.model_options import ModelOptions
 
 
@@ -18,7 +18,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]
     except ValueError as error:
         raise FormatError(f"bump: each line must be NAME SIZE START END with integers, got: {error}") from error
-    return ImportedProblem(problem_of(buffers, ["heap"]))
+    return ImportedProblem(problem_of_rows(buffers, ["heap"]))
 
 
 def bump(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:

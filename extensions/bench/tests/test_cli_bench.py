@@ -18,7 +18,7 @@ from memplan.api.cli.report import live_bytes_chart
 from memplan.extensions.bench.results import Result, read_results
 from memplan.planner.model.plan import Plan
 from memplan.questions.plan.answers import headline
-from memplan.questions.plan.plan import progress
+from memplan.questions.plan.plan import progress_line
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = str(ROOT / "examples" / "problems" / "minimalloc_small" / "g.7.csv")
@@ -131,5 +131,5 @@ def test_headline_without_a_plan_states_the_stop_reason() -> None:
 
 def test_progress_is_reported_with_peak_bound_and_gap() -> None:
     event = {"peak": 1500, "lower_bound": 1000, "gap": 0.5, "solver": "greedy"}
-    assert progress(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
-    assert progress(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"
+    assert progress_line(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
+    assert progress_line(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"

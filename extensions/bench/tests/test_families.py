@@ -57,7 +57,7 @@ def test_a_perfect_problem_fills_its_height_at_every_time(n: int, kind: str, see
     problem = perfect_problem(seed, n, kind)
     instance = compile_problem(problem)
     assert len(problem.buffers) == n
-    assert set((instance.load() * instance.unit).tolist()) == {HEIGHT}
+    assert set((instance.loads() * instance.unit).tolist()) == {HEIGHT}
 
 
 @pytest.mark.parametrize(("by", "buffers"), [("removal", 95), ("shrinking", 100)])
@@ -72,7 +72,7 @@ def test_slack_shrinks_or_removes_buffers_of_a_perfect_problem(by: str, buffers:
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
 def test_a_tight_problem_fills_its_height_at_every_time(n: int, height: int, live: int, seed: int) -> None:
     instance = compile_problem(draw_tight_problem(seed, n, height, min(live, height)))
-    assert set((instance.load() * instance.unit).tolist()) == {height}
+    assert set((instance.loads() * instance.unit).tolist()) == {height}
 
 
 def test_random_problems_have_their_documented_means() -> None:
@@ -85,7 +85,7 @@ def test_random_problems_have_their_documented_means() -> None:
 
 def test_dense_problems_have_a_tenth_of_their_buffers_alive_at_once() -> None:
     instance = compile_problem(dense_problem(seed=1, n=2000))
-    alive = instance.load(np.ones(len(instance), dtype=np.int64))
+    alive = instance.loads(np.ones(len(instance), dtype=np.int64))
     assert int(alive.max()) == pytest.approx(200, rel=0.3)
 
 

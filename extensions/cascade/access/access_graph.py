@@ -33,21 +33,21 @@ class Window(NamedTuple):
     low: int = 0
     high: int = 0
 
-    def source(self, first: int, end: int, size: int) -> tuple[int, int]:
+    def input_range(self, first: int, end: int, size: int) -> tuple[int, int]:
         """Return the input range that output [first, end) reads, clipped to `size`; (0, 0) if it reads nothing."""
-        used = self.meaningful_range(size)
+        used = self.output_range_reading_input(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
             return 0, 0
-        a, b = self.reach(first, end)
+        a, b = self.unclipped_input_range(first, end)
         a, b = max(a, 0), min(b, size)
         return (a, b) if a < b else (0, 0)
 
-    def reach(self, first: int, end: int) -> tuple[int, int]:
+    def unclipped_input_range(self, first: int, end: int) -> tuple[int, int]:
         """Return the input range that output [first, end) reads, without clipping: it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
-    def meaningful_range(self, size: int) -> tuple[int, int]:
+    def output_range_reading_input(self, size: int) -> tuple[int, int]:
         """Return the range of outputs that read at least one element of an input of `size` elements."""
         if self.scale == 0:
             return 0, MOST
@@ -63,7 +63,7 @@ def whole_axis_window(size: int) -> Window:
     return Window(0, 1, 0, size - 1)
 
 
-def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
+def sliding_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
     """Return the access map of a convolution or pooling window along an axis with `before` rows of leading padding."""
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
@@ -84,35 +84,35 @@ def resize_window(size: int, out: int) -> Window:
     return Window(size, out, 0, 0)
 
 
-def nearest_centred(size: int, out: int) -> Window:
+def centred_resize_window(size: int, out: int) -> Window:
     """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, however ties break."""
     # The window contains both rows of a tie, as (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down.
     return Window(2 * size, 2 * out, size - 1, size)
 
 
-def linear(size: int, out: int) -> Window:
+def linear_resize_window(size: int, out: int) -> Window:
     """Return the map of a linear resize of `size` rows to `out` with half-pixel centres, clamped at the borders."""
     return Window(2 * size, 2 * out, size - out, size + out)
 
 
-def linear_corners(size: int, out: int) -> Window:
+def corner_aligned_resize_window(size: int, out: int) -> Window:
     """Return the access map of a linear resize of `size` rows to `out` with aligned corners."""
     if out == 1:
         return Window(0, 1, 0, 0)
     return Window(size - 1, out - 1, 0, out - 1)
 
 
-def linear_asymmetric(size: int, out: int) -> Window:
+def asymmetric_resize_window(size: int, out: int) -> Window:
     """Return the access map of a linear resize that interpolates output row y at input position y * size / out."""
     return Window(size, out, 0, out)
 
 
-def blocks(factor: int) -> Window:
+def depth_to_space_window(factor: int) -> Window:
     """Return the access map of depth-to-space, in which each input row becomes `factor` output rows."""
     return Window(1, factor, 0, 0)
 
 
-def gather_window(factor: int) -> Window:
+def space_to_depth_window(factor: int) -> Window:
     """Return the access map of space-to-depth, in which `factor` input rows become one output row."""
     return Window(factor, 1, 0, factor - 1)
 
@@ -275,16 +275,16 @@ class AccessGraph:
         made = self.tensors[row.outputs[0]]
         return row.macs * made.rows * made.columns
 
-    def way(self, position: int, number: int) -> tuple[int, int]:
+    def cost_of_alternative(self, position: int, number: int) -> tuple[int, int]:
         """Return the multiplications and work bytes of a whole operation (0) or of its alternative `number`."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
-    def choose_way(self, position: int, number: int) -> AccessGraph:
+    def choose_alternative(self, position: int, number: int) -> AccessGraph:
         """Return the graph with one operation computed by alternative `number`, 0 for the operation itself."""
         if not number:
             return self
-        (macs, work), rows = self.way(position, number), list(self.operations)
+        (macs, work), rows = self.cost_of_alternative(position, number), list(self.operations)
         macs = self.macs_of_pixel(position, macs)
         rows[position] = replace(rows[position], macs=macs, work=work, alternatives=())
         return replace(self, operations=tuple(rows))
@@ -326,7 +326,7 @@ def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
-def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
+def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
     """Return the graph with its operations in another order; `origins` refers to the original graph."""
     return replace(
         graph,

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from memplan.extensions.cascade.access.access_graph import (
     SAME,
     Window,
-    blocks,
-    gather_window,
-    linear,
-    linear_asymmetric,
-    linear_corners,
-    nearest_centred,
+    asymmetric_resize_window,
+    centred_resize_window,
+    corner_aligned_resize_window,
+    depth_to_space_window,
+    linear_resize_window,
     resize_window,
     shift_window,
-    sliding,
+    sliding_window,
+    space_to_depth_window,
     transposed_window,
     whole_axis_window,
 )
@@ -117,7 +117,7 @@ def _kernel_windows(facts: Facts) -> Windows:
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
-    rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
+    rows, columns = (sliding_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
@@ -255,10 +255,10 @@ def _resize_access(facts: Facts) -> KindAccess:
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
         ("nearest", "asymmetric"): resize_window,
-        ("nearest", "half_pixel"): nearest_centred,
-        ("linear", "half_pixel"): linear,
-        ("linear", "align_corners"): linear_corners,
-        ("linear", "asymmetric"): linear_asymmetric,
+        ("nearest", "half_pixel"): centred_resize_window,
+        ("linear", "half_pixel"): linear_resize_window,
+        ("linear", "align_corners"): corner_aligned_resize_window,
+        ("linear", "asymmetric"): asymmetric_resize_window,
     }
     map_of_mode = maps.get((mode, place))
     if map_of_mode is None or facts.inputs[0].channels != facts.output.channels:
@@ -278,12 +278,12 @@ def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
 
 def _depth_to_space_access(facts: Facts) -> KindAccess:
     factor = _block_factor(facts, facts.inputs[0], facts.output)
-    return KindAccess(((blocks(factor), blocks(factor)),))
+    return KindAccess(((depth_to_space_window(factor), depth_to_space_window(factor)),))
 
 
 def _space_to_depth_access(facts: Facts) -> KindAccess:
     factor = _block_factor(facts, facts.output, facts.inputs[0])
-    return KindAccess(((gather_window(factor), gather_window(factor)),))
+    return KindAccess(((space_to_depth_window(factor), space_to_depth_window(factor)),))
 
 
 def _global_pool_access(facts: Facts) -> KindAccess:

@@ -216,7 +216,7 @@ def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
     return Pixels(*sizes)
 
 
-def axis_of(axis: int, layout: str) -> int:
+def pixel_axis(axis: int, layout: str) -> int:
     """Return 0, 1 or 2 if an axis of a layout is rows, columns or channels, and -1 if it is the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
@@ -263,7 +263,7 @@ class Facts:
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
         """Return the values for the row axis and the column axis; raises UnknownAccess if the batch has one as well."""
-        pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
+        pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")
         by_axis = dict(pairs)
@@ -275,4 +275,4 @@ class Facts:
 
     def axis(self, name: str, default: int) -> int:
         """Return an attribute that names an axis as 0 for rows, 1 for columns, 2 for channels, or -1 for the batch."""
-        return axis_of(self.integer(name, default), self.layout)
+        return pixel_axis(self.integer(name, default), self.layout)

@@ -8,7 +8,7 @@ from importlib.resources import files
 from memplan.extensions.cascade.access.from_graph import split_apart
 from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.c_program.program import StripedLoops
-from memplan.extensions.cascade.c_program.reference import reference_of
+from memplan.extensions.cascade.c_program.reference import reference_source
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.c_names import prefix_of
@@ -30,7 +30,7 @@ def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignm
         raise OptionError("batch: must be 1 for C, whose functions compute rows of one image")
     prefix = prefix_of(stem)
     program = StripedLoops(point, alignment, prefix)
-    reference, values = reference_of(split_apart(source), program.called, prefix)
+    reference, values = reference_source(split_apart(source), program.called, prefix)
     sources = {
         f"{prefix}.h": program.header(),
         f"{prefix}.c": program.source(),

@@ -10,11 +10,11 @@ from memplan.extensions.cascade.regions.regions import (
     Line,
     Span,
     Stripes,
+    accumulator_bytes,
     is_accumulated,
     line_through,
     region_buffer_name,
     sums_name,
-    sums_of,
     whole_name,
 )
 from memplan.planner import __version__
@@ -93,11 +93,11 @@ class StripedLoops:
             if what != "add"
             else ""
         )
-        return f"{text}{signature(self.prefix, v, what)};\n"
+        return f"{text}{kernel_declaration(self.prefix, v, what)};\n"
 
     def _call_statement(self, v: int, what: str, arguments: str) -> str:
         self.called[self.graph.origin(v), what] = None
-        return f"{function(self.prefix, self.graph.origin(v), what)}({arguments});\n"
+        return f"{kernel_name(self.prefix, self.graph.origin(v), what)}({arguments});\n"
 
     def _region_function(self, number: int, region: CascadeRegion) -> str:
         height, width = region.stride or (0, 0)
@@ -122,7 +122,7 @@ class StripedLoops:
 
     def _outputs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
         """Return the argument `out` of an operation's function: views of its outputs, then of its working memory."""
-        work = self.graph.way(v, way)[1]
+        work = self.graph.cost_of_alternative(v, way)[1]
         return _array([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
     def _loops(self, number: int, region: CascadeRegion) -> str:
@@ -154,7 +154,7 @@ class StripedLoops:
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # The sums have a separate buffer if one is counted for them, else they share the output's buffer.
-        buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
+        buffer = sums_name(number, sink) if accumulator_bytes(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
         after = "  " + self._call_statement(last, "end", f"{_array([view])}, {reads}, {sums}")
@@ -171,7 +171,7 @@ class StripedLoops:
             before, sums, after = self._accumulator_code(number, region)
         first, end = self._bound_expressions(f"r{number}_channels", region.ranges[last].channels, "k")
         steps = f"    const int32_t first = {first}, end = {end};\n"
-        parts = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
+        parts = [tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"]
         for tensor in parts:
             each = tensors[tensor].pixel // tensors[tensor].channels
             view = self._view_of(number, region, tensor)
@@ -190,7 +190,7 @@ class StripedLoops:
             steps += "    " + self._call_statement(v, "make", f"{self._outputs(v, [view_of(tensor)])}, {reads}, {part}")
             if tensor in self.cascade.streamed:
                 steps += f"    {self._stream_call('output', tensor)}(&{view_of(tensor)}, {part});\n"
-        return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"
+        return f"{before}  for (int32_t k = 0; k < {region.n_steps}; ++k) {{\n{steps}  }}\n{after}"
 
     def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
@@ -225,7 +225,7 @@ class StripedLoops:
         return _array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
 
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
-        row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
+        row, hold = self.graph.tensors[tensor], region.buffer_by_tensor.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
         # View a tensor without known rows as a single long pixel.
         if row.bytes_ is not None:
@@ -243,12 +243,12 @@ class StripedLoops:
         return name
 
 
-def function(prefix: str, v: int, what: str) -> str:
+def kernel_name(prefix: str, v: int, what: str) -> str:
     """Return the name of operation v's C function that computes a part, or begins, adds to or ends sums (`what`)."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
-def signature(prefix: str, v: int, what: str) -> str:
+def kernel_declaration(prefix: str, v: int, what: str) -> str:
     """Return the C declaration of the function of operation v for the purpose `what`."""
     arguments = {
         "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
@@ -256,7 +256,7 @@ def signature(prefix: str, v: int, what: str) -> str:
         "add": "unsigned char *sums, const memplan_view *const in[], memplan_part part",
         "end": "const memplan_view *const out[], const memplan_view *const in[], const unsigned char *sums",
     }[what]
-    return f"void {function(prefix, v, what)}({arguments})"
+    return f"void {kernel_name(prefix, v, what)}({arguments})"
 
 
 def _whole_part(sizes: Span, channels: str) -> str:

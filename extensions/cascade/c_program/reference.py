@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from memplan.extensions.cascade.c_program.program import signature
+from memplan.extensions.cascade.c_program.program import kernel_declaration
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
@@ -28,7 +28,7 @@ class Shapes(NamedTuple):
     element: str
 
 
-def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
+def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
     """Return the C source that defines the called functions by kernels, and the header with their constants."""
     made, values = [], list[str]()
     for v, what in called:
@@ -36,12 +36,14 @@ def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], pref
         shapes = _shapes_of_operation(source, row)
         function = None if shapes is None else _body(prefix, v, row, shapes, what)
         if function is None:
-            made.append(f"/* {comment_text(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
+            made.append(
+                f"/* {comment_text(row.kind or 'an unknown kind')}: define {kernel_declaration(prefix, v, what)} */\n\n"
+            )
             continue
         text, value = function
         if value is not None:
             values.append(f"extern const {value} {prefix}_values_{v}; /* {comment_text(row.name or row.kind)} */\n")
-        made.append(f"{signature(prefix, v, what)} {{\n{text}}}\n\n")
+        made.append(f"{kernel_declaration(prefix, v, what)} {{\n{text}}}\n\n")
     head_comment = f"/* Written by memplan {__version__}: reference kernels of a cascade. */\n"
     includes = f'#include "{prefix}.h"\n#include "{prefix}_values.h"\n\n#define UNUSED(value) ((void)(value))\n\n'
     declared = add_include_guard("".join(values), f"{prefix}_values").replace(

@@ -19,7 +19,7 @@ def macs_of(cascade: Cascade) -> int:
         for v in range(region.first_operation, region.end):
             row = graph.operations[v]
             if region.kind in ("whole", "channels") or row.role != "striped":
-                total += graph.way(v, region.alternative)[0]
+                total += graph.cost_of_alternative(v, region.alternative)[0]
             else:
                 total += row.macs * _total_length(region.ranges[v].rows) * _total_length(region.ranges[v].columns)
     return total
@@ -38,15 +38,15 @@ def traffic_of(cascade: Cascade) -> int:
                 total += row.weights * _run_count(made.rows) * _run_count(made.columns)
             total += sum(bytes_ for _, bytes_ in _moved_bytes(graph, region, v))
             if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
-                total += 2 * region.trips * row.partial
+                total += 2 * region.n_steps * row.partial
     return total
 
 
-def moved_of(cascade: Cascade) -> dict[int, int]:
+def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
     """Return, by tensor, the bytes that regions read and write, without tensors kept in parts inside a region."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
-        held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
+        held = {tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
         for v in range(region.first_operation, region.end):
             for tensor, bytes_ in _moved_bytes(graph, region, v):
                 if tensor not in held:
@@ -62,7 +62,7 @@ def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[
         for read in row.reads:
             maker = graph.maker[read.tensor]
             is_outside = read.channels == "all" and (maker is None or maker < region.first_operation)
-            times = region.trips if region.kind == "channels" and is_outside else 1
+            times = region.n_steps if region.kind == "channels" and is_outside else 1
             yield read.tensor, graph.tensors[read.tensor].bytes * times
         return
     made, out = region.ranges[v], graph.tensors[row.outputs[0]]
@@ -111,7 +111,7 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
         for read in graph.operations[v].reads:
             if read.tensor == slide.tensor:
                 spans = region.ranges[v].rows
-                reads.append([read.rows.source(a, b, inside.rows) if a < b else (0, 0) for a, b in spans])
+                reads.append([read.rows.input_range(a, b, inside.rows) if a < b else (0, 0) for a, b in spans])
     needed = inside.rows
     for step in reversed(range(len(written))):
         needed = min([needed, *(spans[step][0] for spans in reads if spans[step][1] > spans[step][0])])
@@ -133,7 +133,7 @@ def _total_length(spans: tuple[Span, ...]) -> int:
 
 @lru_cache(maxsize=_MOST_COUNTED)
 def _reach(spans: tuple[Span, ...], window: Window, size: int) -> int:
-    return _total_length(tuple(window.source(a, b, size) for a, b in spans if b > a))
+    return _total_length(tuple(window.input_range(a, b, size) for a, b in spans if b > a))
 
 
 @lru_cache(maxsize=_MOST_COUNTED)

@@ -12,20 +12,20 @@ from memplan.extensions.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     Span,
+    accumulator_bytes,
     is_accumulated,
     region_buffer_name,
     steps_of,
     sums_name,
-    sums_of,
     whole_name,
 )
 from memplan.extensions.cascade.regions.values import (
     Bytes8,
     Sums,
     finish_sums,
+    input_sums_of_part,
     partial_sum,
     pattern_of,
-    read_part,
     run_part,
     run_whole,
     values_by_layers,
@@ -94,7 +94,7 @@ class _Execution:
 
     def _region_buffers(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
         """Return, by tensor, the buffers of a region in the arena, without those of whole tensors."""
-        held = {tensor: hold for tensor, hold in region.holds.items() if hold.mode != "whole"}
+        held = {tensor: hold for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
         return {
             tensor: self._arena_view(region_buffer_name(number, tensor), *hold.capacity)
             for tensor, hold in held.items()
@@ -115,7 +115,7 @@ class _Execution:
             self._whole_tensor(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
-        graph, last, rings = self.graph, graph_last(self.graph, region), self._region_buffers(number, region)
+        graph, last, rings = self.graph, last_operation(self.graph, region), self._region_buffers(number, region)
         sums = self._accumulator(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
@@ -159,7 +159,7 @@ class _Execution:
     def _run_channels(self, number: int, region: CascadeRegion) -> None:
         graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._region_buffers(number, region)
         sums = self._accumulator(number, region) if is_summed else np.zeros(0, np.uint8)
-        for step in range(region.trips):
+        for step in range(region.n_steps):
             for v in range(region.first_operation, region.end):
                 operation, made = graph.operations[v], region.ranges[v]
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
@@ -169,7 +169,7 @@ class _Execution:
                     return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
                 if is_summed and v == region.end - 1:
-                    add = (read_part(graph, v, rows, columns, fetch) & 255).astype(np.uint8).ravel()
+                    add = (input_sums_of_part(graph, v, rows, columns, fetch) & 255).astype(np.uint8).ravel()
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
                 if operation.role == "sum":
@@ -187,7 +187,7 @@ class _Execution:
                 else:
                     self._whole_tensor(tensor)[..., some] = value[..., some]
         if is_summed:
-            tensor = graph_last(graph, region).outputs[0]
+            tensor = last_operation(graph, region).outputs[0]
             out = graph.tensors[tensor]
             total = self._check_sums(number, sums, out.bytes).reshape(out.rows, out.columns, out.pixel)
             total = total + pattern_of(graph, region.end - 1, (0, out.rows), (0, out.columns))
@@ -195,8 +195,8 @@ class _Execution:
 
     def _accumulator(self, number: int, region: CascadeRegion) -> Bytes8:
         """Return the bytes of the arena in which a region's last operation accumulates, set to 0."""
-        tensor = graph_last(self.graph, region).outputs[0]
-        bytes_ = sums_of(self.graph, region)
+        tensor = last_operation(self.graph, region).outputs[0]
+        bytes_ = accumulator_bytes(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
         sums = self.arena[start : start + (bytes_ or self.graph.tensors[tensor].bytes)]
         sums[:] = 0
@@ -242,7 +242,7 @@ class _Execution:
         return (0, source.rows), (0, source.columns)
 
 
-def graph_last(graph: AccessGraph, region: CascadeRegion) -> AccessOperation:
+def last_operation(graph: AccessGraph, region: CascadeRegion) -> AccessOperation:
     """Return the last operation of a region of a graph."""
     return graph.operations[region.end - 1]
 

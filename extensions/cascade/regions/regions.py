@@ -211,12 +211,12 @@ class CascadeRegion(Answer):
         return self.ops[-1] + 1
 
     @cached_property
-    def holds(self) -> dict[int, RegionBuffer]:
+    def buffer_by_tensor(self) -> dict[int, RegionBuffer]:
         """The buffers of the region, by tensor."""
         return {row.tensor: row for row in self.buffers or ()}
 
     @property
-    def trips(self) -> int:
+    def n_steps(self) -> int:
         """The number of steps along all axes."""
         return self.channel_steps or prod(self.steps)
 
@@ -253,7 +253,7 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
     return maker is not None and maker >= region.first_operation
 
 
-def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
+def accumulator_bytes(graph: AccessGraph, region: CascadeRegion) -> int:
     """Return the bytes of accumulators that a region needs in addition to its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":

@@ -88,10 +88,12 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     elements = max(row.rows * row.columns * row.pixel // max(1, out.rows) for row in (out, *sources))
     bands = list(_row_bands(rows, elements))
     for read, source in zip(operation.reads, sources, strict=True):
-        *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
+        *parts, whole = (b - a for a, b in (read.windows[0].input_range(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
             bands = [rows]  # use one band, as several would read most of their input repeatedly
-    totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
+    totals = (
+        pattern_of(graph, v, band, columns) + input_sums_of_part(graph, v, band, columns, fetch) for band in bands
+    )
     return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
 
 
@@ -100,7 +102,7 @@ def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
-def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
+def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
     """Return the sum of all inputs' contributions to an operation's output, in a range of rows and of columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
@@ -115,7 +117,7 @@ def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetc
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
     """Return, for each output pixel, the weighted sum of all pixels of one input that its window reads."""
     windows = [
-        [window.source(at, at + 1, size) for at in range(*span)]
+        [window.input_range(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
     ]
     across, along = hull(windows[0]), hull(windows[1])

@@ -15,7 +15,7 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.core.kernels import KIND_CHANNELS, N_FOUND, Access
 from memplan.extensions.cascade.regions.regions import Span
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.search.tables import rounded_up
+from memplan.extensions.cascade.search.tables import round_up
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
@@ -56,7 +56,7 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
-    rounded = rounded_up(sums, options.alignment)
+    rounded = round_up(sums, options.alignment)
     inside = rounded or int(tables.whole[sink])
     after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
     macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes

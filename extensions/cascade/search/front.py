@@ -36,7 +36,7 @@ class Chain:
     traffic: int
 
 
-def front(found: Rows, n_operations: int) -> list[Chain]:
+def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
     """Return the chains that are Pareto-optimal in peak and multiplications, by falling peak.
 
     `found` must be sorted by the ends of the regions.

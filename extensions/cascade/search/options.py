@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import ONE_OF_THEM, Break, add_way, excerpt, raise_rules
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, tuple_from_list
-from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
+from memplan.planner.model.sizes import MacsRatio, parse_size, rule_error
 from memplan.questions.question import QuestionOptions, Seconds
 
 Options = TypeVar("Options", bound=QuestionOptions)
@@ -32,7 +32,7 @@ def _sweep_values(value: object) -> object:
         name, is_named, listed = text.partition("=") if isinstance(text, str) else ("", "", "")
         if not is_named or not listed or name in values:
             form = "NAME=VALUE,VALUE, as in longest=1,2,4; values with commas are separated by ;"
-            raise refuse(f"must be {form}, each name once, got {excerpt(text)}")
+            raise rule_error(f"must be {form}, each name once, got {excerpt(text)}")
         values[name.replace("-", "_")] = tuple(map(_sweep_value, listed.split(";" if ";" in listed else ",")))
     return values
 
@@ -47,7 +47,7 @@ Sweep = Annotated[dict[Name, Values], BeforeValidator(_sweep_values)]
 """The values of each swept option, by its name."""
 
 
-def combinations(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Options]]:
+def swept_options(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Options]]:
     """Return all combinations of swept values, each with its options; the last option varies fastest."""
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
@@ -81,7 +81,7 @@ def _stripe_sizes(value: object) -> object:
         return tuple(value) if isinstance(value, list) else value
     match = _STRIPE.fullmatch(value.strip())
     if match is None:
-        raise refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {excerpt(value)}")
+        raise rule_error(f"must be rows, or rows x columns, such as 4 or 6x6, got {excerpt(value)}")
     return int(match[1]), int(match[2] or 0)
 
 
@@ -106,11 +106,11 @@ def _memory(row: object) -> object:
         return tuple(row) if isinstance(row, list) else row
     name, is_named, size = row.rpartition("=")
     if not is_named or not name:
-        raise refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {excerpt(row)}")
+        raise rule_error(f"must be NAME=SIZE, a fast memory and then a slow one, got {excerpt(row)}")
     try:
         return name, parse_size(size)
     except ValueError as error:
-        raise refuse(str(error)) from error
+        raise rule_error(str(error)) from error
 
 
 def _position(position: object) -> object:
@@ -118,7 +118,7 @@ def _position(position: object) -> object:
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
-        raise refuse(f"must be a position, such as 0 or -1, or all, got {excerpt(position)}")
+        raise rule_error(f"must be a position, such as 0 or -1, or all, got {excerpt(position)}")
     return int(position)
 
 
@@ -220,5 +220,5 @@ class CascadeOptions(QuestionOptions):
         if wrong:
             raise_rules(*wrong)
         if self.sweep:
-            combinations(self, self.sweep)
+            swept_options(self, self.sweep)
         return self

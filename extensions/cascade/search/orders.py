@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, reorder
+from memplan.extensions.cascade.access.access_graph import AccessGraph, reorder_operations
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.extensions.cascade.search.options import OrderName
 from memplan.extensions.cascade.search.passes import SeveralPasses, Variant
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.extensions.networks.order.search.starts import breadth_first, depth_first, heads_early
+from memplan.extensions.networks.order.search.starts import breadth_first, depth_first, order_with_heads_early
 
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
@@ -32,7 +32,7 @@ def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGrap
         return graph
     single = _operation_graph(graph, after)
     order = _min_peak_order(single) if name == "least-peak" else tuple(_ORDERS[name](single))
-    return graph if list(order) == sorted(order) else reorder(graph, order)
+    return graph if list(order) == sorted(order) else reorder_operations(graph, order)
 
 
 def alternative_orders(
@@ -52,7 +52,7 @@ def alternative_orders(
     while not is_over() and (order := next(orders, None)) is not None:
         if order not in seen:
             seen.add(order)
-            yield reorder(graph, order)
+            yield reorder_operations(graph, order)
 
 
 def orders_of_passes(
@@ -66,7 +66,7 @@ def orders_of_passes(
             seen.add(alone.graph.origins)
             for order in _region_orders(alone, (), streamed, most):
                 if list(order) != sorted(order):
-                    yield reorder(alone.graph, order)
+                    yield reorder_operations(alone.graph, order)
 
 
 def _has_several_orders(single: OperationGraph) -> bool:
@@ -95,7 +95,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, which do not depend on regions."""
     # Compute outputs as early as possible, while a region still keeps the rows that they read.
-    yield tuple(heads_early(single))
+    yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)
 
@@ -104,7 +104,7 @@ def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 
-_ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-early": heads_early}
+_ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-early": order_with_heads_early}
 
 
 def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:

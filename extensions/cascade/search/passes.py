@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memplan.extensions.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeat_operations
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
-from memplan.extensions.cascade.search.front import Chain, front
+from memplan.extensions.cascade.search.front import Chain, pareto_front
 from memplan.extensions.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.extensions.cascade.search.search import RegionSearch, Windows
 from memplan.planner.model.buffer_table import I64
@@ -68,7 +68,7 @@ class Variant:
         return (
             shorter
             if shorter is self
-            else replace(shorter, chains=front(shorter.found, shorter.cuts) if shorter.cuts else [])
+            else replace(shorter, chains=pareto_front(shorter.found, shorter.cuts) if shorter.cuts else [])
         )
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
@@ -157,7 +157,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
     joined, source = np.concatenate(rows), np.concatenate(sources)
     order = np.lexsort((joined[:, FOUND_FROM], joined[:, FOUND_TO]))
     joined, source = np.ascontiguousarray(joined[order]), source[order]
-    return SeveralPasses(given.graph, joined, front(joined, count), every, source, count)
+    return SeveralPasses(given.graph, joined, pareto_front(joined, count), every, source, count)
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
@@ -257,7 +257,7 @@ def _is_image(graph: AccessGraph, tensor: int) -> bool:
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
     """Return a graph with the regions that a search finds in it, and the front of their chains."""
     rows = search.run(is_over)
-    return Variant(graph, rows, front(rows, len(graph.operations)) if graph.operations else [])
+    return Variant(graph, rows, pareto_front(rows, len(graph.operations)) if graph.operations else [])
 
 
 def repeated_variants(

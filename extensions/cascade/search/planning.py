@@ -13,9 +13,9 @@ from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.orders import After, alternative_orders, orders_of_passes
 from memplan.extensions.cascade.search.passes import SeveralPasses, Variant, repeated_variants, variant_of
 from memplan.extensions.cascade.search.points import plan_chain
-from memplan.extensions.cascade.search.search import RegionSearch, Windows, worth_having
+from memplan.extensions.cascade.search.search import RegionSearch, Windows, undominated_regions
 from memplan.extensions.cascade.search.steps import RegionSteps
-from memplan.extensions.cascade.search.tables import moved_elsewhere, streamed_tensors
+from memplan.extensions.cascade.search.tables import slow_traffic_of_regions, streamed_tensors
 
 PLAN_S = 10.0
 """The maximum time for planning one point, in seconds."""
@@ -88,9 +88,9 @@ class Planning:
             search = RegionSearch(graph, self.options, elsewhere)
             rows = search.run(partial(self.is_over, "regions"))
             looked.add(search)
-            rows[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, rows)
+            rows[:, FOUND_TRAFFIC] = slow_traffic_of_regions(graph, self.options, elsewhere, rows)
             is_short = rows[:, FOUND_TO] - rows[:, FOUND_FROM] <= self.options.longest
-            rows = worth_having(rows[is_short & (rows[:, FOUND_PEAK] <= fast)])
+            rows = undominated_regions(rows[is_short & (rows[:, FOUND_PEAK] <= fast)])
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):

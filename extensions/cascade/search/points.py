@@ -12,20 +12,20 @@ from typing import Any
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadePoint, PlacedPoint
-from memplan.extensions.cascade.regions.counts import check_slides, macs_of, moved_of, runs_of, traffic_of
+from memplan.extensions.cascade.regions.counts import bytes_by_tensor, check_slides, macs_of, runs_of, traffic_of
 from memplan.extensions.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     Slide,
+    accumulator_bytes,
     region_buffer_name,
     sums_name,
-    sums_of,
     whole_name,
 )
 from memplan.extensions.cascade.search.front import Chain
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.steps import RegionSteps
-from memplan.extensions.cascade.search.tables import rounded_up
+from memplan.extensions.cascade.search.tables import round_up
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.solvers.core.tables import Rows
@@ -98,7 +98,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
         if region.slide is None:
             continue
         inside, out = (
-            rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
+            round_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
         # Keep the slide only if the region would exceed the limit without it.
@@ -136,7 +136,7 @@ class _Lifetimes:
             relative = {"to": whole_name(slide.output), "offset": slide.down}
             others[whole_name(slide.tensor)]["relative"] = relative
         if pools:
-            moved = {whole_name(tensor): bytes_ for tensor, bytes_ in moved_of(cascade).items()}
+            moved = {whole_name(tensor): bytes_ for tensor, bytes_ in bytes_by_tensor(cascade).items()}
             for name, more in others.items():
                 more |= {"traffic": moved[name]} if name in moved else {"pools": (pools[0].name,)}
         buffers = [
@@ -149,11 +149,11 @@ class _Lifetimes:
     def _extend_lifetime(self, name: str, size: int, start: int, end: int) -> None:
         """Extend the lifetime of a buffer so that it includes time steps [start, end)."""
         _, first, last = self.alive.get(name, (0, start, end))
-        self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
+        self.alive[name] = round_up(size, self.alignment), min(first, start), max(last, end)
 
     def _add_whole(self, v: int, way: int) -> None:
         graph, row = self.cascade.graph, self.cascade.graph.operations[v]
-        _, work = graph.way(v, way)
+        _, work = graph.cost_of_alternative(v, way)
         for tensor in (*(read.tensor for read in row.reads), *row.outputs):
             self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         if work:
@@ -164,18 +164,18 @@ class _Lifetimes:
         graph, begin = self.cascade.graph, self.time
         end = begin + len(region.pieces) + len(region.ops)
         steps: list[tuple[int, ...]] = [(tensor,) for tensor in region.pieces]
-        is_summed = sums_of(graph, region)
+        is_summed = accumulator_bytes(graph, region)
         for v in region.ops:
             row = graph.operations[v]
             made = () if is_summed and v == region.ops[-1] else row.outputs
             steps.append((*dict.fromkeys(read.tensor for read in row.reads), *made))
         for time, tensors in enumerate(steps, begin):
             for tensor in tensors:
-                hold = region.holds.get(tensor)
+                hold = region.buffer_by_tensor.get(tensor)
                 is_whole = hold is None or hold.mode == "whole"
                 name = whole_name(tensor) if is_whole else region_buffer_name(number, tensor)
                 size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
-                is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
+                is_kept = (is_whole or hold is None or hold.kept) and region.n_steps > 1
                 self._extend_lifetime(name, size, begin if is_kept else time, end if is_kept else time + 1)
         for time, v in enumerate(region.ops, end - len(region.ops)):
             if work := graph.operations[v].work:
@@ -183,7 +183,7 @@ class _Lifetimes:
         self.time = end
         if is_summed:
             sink = graph.operations[region.ops[-1]].outputs[0]
-            first = begin if region.trips > 1 else end - 1
+            first = begin if region.n_steps > 1 else end - 1
             self._extend_lifetime(sums_name(number, sink), is_summed, first, end + 1)
             self._extend_lifetime(whole_name(sink), graph.tensors[sink].bytes, end, end + 1)
             self.time += 1

@@ -283,7 +283,7 @@ class RegionSearch:
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
             ending_rows = np.concatenate([ending_rows, along])
-        return worth_having(ending_rows)
+        return undominated_regions(ending_rows)
 
     def _heights(self, rows: int) -> list[int]:
         """Return the heights of stripes of whole rows that the options allow."""
@@ -332,7 +332,7 @@ class RegionSearch:
             grow_tiles(self._access, Reference(tiles._replace(kind=kind)))
 
 
-def worth_having(found: Rows) -> Rows:
+def undominated_regions(found: Rows) -> Rows:
     """Return the regions that no other region with the same ends dominates in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

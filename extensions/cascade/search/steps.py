@@ -38,7 +38,7 @@ from memplan.extensions.cascade.regions.regions import (
     is_accumulated,
 )
 from memplan.extensions.cascade.search.options import WORST, CascadeOptions
-from memplan.extensions.cascade.search.tables import WARM_UP, access_tables, rounded_up, streamed_tensors
+from memplan.extensions.cascade.search.tables import WARM_UP, access_tables, round_up, streamed_tensors
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 
@@ -159,14 +159,14 @@ class RegionSteps:
         made = self.graph.tensors[tensor]
         # Use all columns for a buffer that keeps rows from one step to the next.
         width = made.columns if rows < 0 else abs(columns)
-        bytes_ = rounded_up(abs(rows) * width * made.pixel, self.options.alignment)
+        bytes_ = round_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
         return RegionBuffer(tensor=tensor, mode=mode, capacity=capacity, kept=min(rows, columns) < 0, bytes=bytes_)
 
     def _whole_buffer(self, tensor: int) -> RegionBuffer:
         """Return the buffer of a tensor that a region computes as a whole."""
         row = self.graph.tensors[tensor]
-        bytes_ = rounded_up(row.bytes, self.options.alignment)
+        bytes_ = round_up(row.bytes, self.options.alignment)
         return RegionBuffer(
             tensor=tensor, mode="whole", capacity=(row.rows, row.columns, row.pixel), kept=True, bytes=bytes_
         )
@@ -185,7 +185,7 @@ class RegionSteps:
                 buffers.append(self._whole_buffer(tensor))
                 continue
             capacity = row.rows, row.columns, row.pixel // row.channels * tile
-            bytes_ = rounded_up(prod(capacity), self.options.alignment)
+            bytes_ = round_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
         # Omit the buffer of an accumulated output, which is copied from the sums after the region.

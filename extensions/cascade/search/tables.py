@@ -34,7 +34,7 @@ WARM_UP = 32
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
-def rounded_up(bytes_: int, alignment: int) -> int:
+def round_up(bytes_: int, alignment: int) -> int:
     """Return a number of bytes rounded up to a multiple of the alignment."""
     return -(-bytes_ // alignment) * alignment
 
@@ -46,7 +46,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
     """
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
-    whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
+    whole = np.array([round_up(row.bytes, options.alignment) for row in tensors], np.int64)
     # A tensor in the slow memory takes no bytes of the fast one (decision 084).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
@@ -64,7 +64,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
         out=_integers(row.outputs[0] if row.outputs else 0 for row in operations),
         macs=_integers(row.macs for row in operations),
         weights=_integers(row.weights for row in operations),
-        sums=_integers(rounded_up(row.sums, options.alignment) for row in operations),
+        sums=_integers(round_up(row.sums, options.alignment) for row in operations),
         edge_first=_first_positions(len(row.reads) for row in operations),
         source=_integers(read.tensor for _, read in edges),
         reader=_integers(position for position, _ in edges),
@@ -103,7 +103,9 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
     return last
 
 
-def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
+def slow_traffic_of_regions(
+    graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows
+) -> I64:
     """Return, for each region, an estimate of the bytes of `elsewhere` tensors that it reads and writes.
 
     Each reading operation counts once, times the region's multiplications divided by those layer by layer.
@@ -169,7 +171,7 @@ def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
-        for number in (*window, *window.meaningful_range(size))
+        for number in (*window, *window.output_range_reading_input(size))
     ]
 
 

@@ -15,7 +15,7 @@ from memplan.planner.formats import memplan_json
 from memplan.questions.inputs.values import Input
 
 
-def machine_of(fields: object) -> dict[str, Any] | None:
+def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
     """Return the target that a DORY hardware file describes, as JSON; None for other JSON. Raises FormatError."""
     rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
     if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
@@ -45,7 +45,7 @@ def machine_of(fields: object) -> dict[str, Any] | None:
 
 
 def _target_of(value: object) -> Target:
-    machine = machine_of(value) or value
+    machine = target_of_hardware_file(value) or value
     if not isinstance(machine, dict) or "memories" not in machine:
         is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}
         raise ProblemError(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph, PixelTensor, Read, Window, driving_tensor
-from memplan.extensions.cascade.regions.regions import CascadeRegion, Span, Stripes, is_accumulated, sums_of
+from memplan.extensions.cascade.regions.regions import CascadeRegion, Span, Stripes, accumulator_bytes, is_accumulated
 from memplan.extensions.cascade.timing.figures import Slot, StepFigures, Transfer
 from memplan.extensions.cascade.timing.target import Target
 
@@ -90,7 +90,7 @@ def run_step(
 
     If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of it.
     """
-    graph = graph.choose_way(step.region.first_operation, step.region.alternative)
+    graph = graph.choose_alternative(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()
 
 
@@ -110,7 +110,7 @@ class _StepRun:
 
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
-        held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
+        held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - set(self.step.retained)
         # Exclude outputs without readers: they are stored in pieces, and leave the fast memory.
         self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visit_indices()
@@ -121,7 +121,7 @@ class _StepRun:
         for v in range(region.first_operation, region.end):
             work += self._simulate(v)
         rounded = target.round_size
-        self.slots += [("ring", t, rounded(region.holds[t].bytes)) for t in sorted(self.inside)]
+        self.slots += [("ring", t, rounded(region.buffer_by_tensor[t].bytes)) for t in sorted(self.inside)]
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
         here = set(self.step.retained) - self.resident
         self.slots += [("retained", t, rounded(graph.tensors[t].bytes)) for t in sorted(here)]
@@ -156,7 +156,7 @@ class _StepRun:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
                 self._load_input(v, read, made, (channels, of))
         if row.role == "sum" and not is_whole:
-            self.slots.append(("sums", row.outputs[0], self.target.round_size(sums_of(graph, region))))
+            self.slots.append(("sums", row.outputs[0], self.target.round_size(accumulator_bytes(graph, region))))
         if row.work:
             self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self.target.round_size(row.work)))
         for t in row.outputs:
@@ -252,7 +252,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
-            hold = region.holds.get(t)
+            hold = region.buffer_by_tensor.get(t)
             shape = graph.tensors[t].sizes
             if hold is not None and hold.mode != "whole":
                 shape = hold.rows, hold.columns
@@ -279,7 +279,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
                 size = graph.tensors[read.tensor].sizes
                 spans = rows, columns
                 if row.role == "striped":
-                    spans = read.rows.source(*rows, size[0]), read.columns.source(*columns, size[1])
+                    spans = read.rows.input_range(*rows, size[0]), read.columns.input_range(*columns, size[1])
                 if read.tensor in rings and not _is_stored(rings[read.tensor], *spans, size[1]):
                     return [f"operation {v} must read only stored elements of tensor {read.tensor} in step {y},{x}"]
             if row.role == "striped":
@@ -287,7 +287,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
                     rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns
                 )
                 rings[row.outputs[0]][places] = numbers
-    whole = [t for t in rings if t not in region.holds or region.holds[t].mode == "whole"]
+    whole = [t for t in rings if t not in region.buffer_by_tensor or region.buffer_by_tensor[t].mode == "whole"]
     missing = [f"must compute all elements of tensor {t}" for t in whole if (rings[t] < 0).any()]
     last = graph.operations[region.end - 1]
     if last.role == "sum":
@@ -316,7 +316,7 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
 
 
 def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
+    return tuple(window.input_range(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
 def _full_ranges(tensor: PixelTensor | None) -> Stripes:

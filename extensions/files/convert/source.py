@@ -13,7 +13,7 @@ from memplan.planner import extensions, formats
 from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
-from memplan.planner.foreign.names_in_files import names_read
+from memplan.planner.foreign.names_in_files import names_of_imported
 from memplan.planner.foreign.program_names import NO_NAMES
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.finding import Finding
@@ -65,7 +65,7 @@ def add_program(imported: ImportedProblem | None, found: Converted, target: str)
 
 def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
     """Return the names in a program (None if it has none) and its graph of operations, as fields of an answer."""
-    names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
+    names = NO_NAMES if isinstance(file, Problem) else names_of_imported(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if isinstance(imported, ImportedProgram):
         fields["graph"] = graph_of_imported(imported).graph

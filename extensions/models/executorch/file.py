@@ -155,7 +155,7 @@ def _delegate(row: Table, program: Table) -> Delegate:
         start = base + where.integer(0, "offset", "Q")
         size = where.integer(1, "size", "Q")
     else:
-        start, size = where.span(0, "data", 1)
+        start, size = where.list_range(0, "data", 1)
     where.file.check(start, size, where.path)
     is_of_vela = data.startswith(_VELA, start, start + size)
     return Delegate(name, _scratch_of(data[start : start + size]) if is_of_vela else None)

@@ -44,7 +44,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
     """Yield the size and alignment of each object, in the order of the runtime."""
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     yield _VALUE[0] * len(values), _VALUE[1]
-    if n_inputs := plan.length(3, "inputs"):
+    if n_inputs := plan.byte_count(3, "inputs"):
         yield n_inputs, 1
     if n_outside := sum(kind == _TENSOR and row is not None and _is_outside(row) for kind, row in values):
         yield (8 + _BUFFER[word]) * n_outside, 8
@@ -54,7 +54,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
     delegates = list(plan.tables(7, "delegates"))
     yield (_BUFFER[word] + 2 * word) * len(delegates), 8
     for row in delegates:
-        yield 3 * word * row.length(2, "compile_specs"), word
+        yield 3 * word * row.byte_count(2, "compile_specs"), word
     chains = list(_chains(plan))
     yield 4 * word * len(chains), word
     for chain in chains:
@@ -68,7 +68,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
 def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, int]]:
     """Yield the objects that a value needs besides its place among the values."""
     if kind == _TENSOR:
-        dims = row.length(2, "sizes")
+        dims = row.byte_count(2, "sizes")
         if row.integer(8, "shape_dynamism", "b"):
             yield 4 * dims, 4
             yield dims, 1
@@ -77,7 +77,7 @@ def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, 
     elif kind in (_STRING, _DOUBLES, _BOOLS):
         yield 2 * word, word
     elif kind in (_INTS, _TENSORS, _OPTIONALS):
-        count = row.length(0, "items")
+        count = row.byte_count(0, "items")
         pointers, contents = (word * count, word), {_INTS: (8 * count, 8), _TENSORS: (word * count, word)}
         yield from (pointers, contents.get(kind, (2 * word * count, word)))
         yield 3 * word, word
@@ -96,6 +96,6 @@ def _chains(plan: Table) -> Iterator[list[tuple[int, int]]]:
             for row in chain.tables(2, "instructions")
         ]
         yield [
-            (kind, 0 if args is None or kind not in (_KERNEL, _DELEGATE) else args.length(1, "args"))
+            (kind, 0 if args is None or kind not in (_KERNEL, _DELEGATE) else args.byte_count(1, "args"))
             for kind, args in rows
         ]

@@ -66,7 +66,7 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
     out = bytearray(data)
     plan = list(Table.root(data, "program").tables(1, "execution_plan"))[number]
     values = list(plan.tables(_VALUES, "values"))
-    sizes_at, _ = plan.span(_MEMORIES, "non_const_buffer_sizes", 8)
+    sizes_at, _ = plan.list_range(_MEMORIES, "non_const_buffer_sizes", 8)
     struct.pack_into(f"<{len(memories)}q", out, sizes_at, *memories)
     has_header = data[8:12] == HEADER
     end, base = struct.unpack_from("<QQ", data, 16) if has_header else (len(data), 0)
@@ -74,7 +74,7 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
     fields_at = end + -end % 4
     for k, (memory, offset) in planned.items():
         tensor = values[k].table(1, "val")
-        pointer = None if tensor is None else tensor.place(_PLACE, "allocation_info")
+        pointer = None if tensor is None else tensor.field_offset(_PLACE, "allocation_info")
         if pointer is None:
             raise FormatError(f"{values[k].path}: must have a place that can be replaced")
         at = end + len(block)

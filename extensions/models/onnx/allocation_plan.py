@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.loading import load
+from memplan.extensions.models.onnx.loading import load_with_shapes
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
 from memplan.extensions.readers.draft import MOST_USES, OperationsDraft
 from memplan.planner.errors import CUT_OFF, FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, plan_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
@@ -80,7 +80,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
     """Return the problem of the first plan in an ONNX Runtime log, for the model that it saved; raises FormatError."""
     homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
-    program = _Program(load(model, options).model.graph, streams, options)
+    program = _Program(load_with_shapes(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()
     buffers = program.buffers(homes)
     for buffer, values in buffers.items():
@@ -94,7 +94,7 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem
         raise FormatError("plan: must contain values of the model in allocated buffers, got none")
     pools = [{"name": buffer, "size": program.size(buffer)} for buffer in buffers]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
-    plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
+    plan = plan_of_offsets(problem, dict.fromkeys(problem.buffers.ids, 0))
     found = tuple(Finding("race", sentence) for sentence in races[:MAX_LISTED])
     return ImportedProblem(problem, warnings=found, own_peak=sum(map(program.size, buffers)), own_plan=plan)
 

@@ -53,7 +53,7 @@ _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
 """Maps each operator to a function from input shapes and attributes to output shapes."""
 
 
-def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:
+def classical_output_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:
     """Return the types of a node's outputs by name; empty if the operator or an input shape is unknown."""
     from onnx import helper
 

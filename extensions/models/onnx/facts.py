@@ -29,7 +29,9 @@ Tile Transpose Trilu Unsqueeze Where Xor
 _MOST_NODES = 64
 
 
-def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, np.ndarray[Any, Any]]:
+def evaluate_node(
+    node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int
+) -> dict[str, np.ndarray[Any, Any]]:
     """Return a node's outputs by name for the given inputs in an opset; raises the errors of ONNX's evaluator."""
     import onnx
     from onnx import helper
@@ -54,7 +56,7 @@ class FoldedNumbers:
             if node.op_type == "Constant" and node.output:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
-    def numbers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
+    def integers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
         """Return the values of a short list of integers; None if they are unknown or of another type."""
         self._left = _MOST_NODES
         value = self._constant_value(name, shape)
@@ -79,7 +81,7 @@ class FoldedNumbers:
         if not small or len(small) < len(inputs):
             return None
         try:
-            return fold(node, small, self._version).get(name)
+            return evaluate_node(node, small, self._version).get(name)
         except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
             return None
 
@@ -152,7 +154,9 @@ class OnnxFacts:
         attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value_of(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)
-            attributes.update(plain_attributes((name, self._folded.numbers_of(value, shape)) for name, value in inputs))
+            attributes.update(
+                plain_attributes((name, self._folded.integers_of(value, shape)) for name, value in inputs)
+            )
         if node.op_type == "Pad" and (axes := attributes.pop("axes", None)) is not None:
             attributes |= plain_attributes(
                 [("pads", _pads_of_all_axes(attributes.pop("pads", None), axes, shape(node.input[0])))]

@@ -11,9 +11,9 @@ from memplan.extensions.models.onnx.model import graphs_of, is_form, shape_of, s
 from memplan.extensions.models.onnx.shapes import NodeShapes
 from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
-from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, excerpt
-from memplan.planner.errors.extras import require
+from memplan.planner.errors.extras import require_packages
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions, Size
 
@@ -33,7 +33,7 @@ class OnnxModel:
     numbers: SymbolicNumbers | None = None
 
 
-def load(data: bytes, options: ModelOptions) -> OnnxModel:
+def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
     """Return a model with all shapes that can be inferred.
 
     Raises FormatError for a file that is not a model or whose inputs have unknown sizes, and OptionError for names of
@@ -43,7 +43,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
     from onnx import inliner, shape_inference
 
     numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
-    give_sizes(
+    set_dimension_sizes(
         model.graph, [value for graph in graphs_of(model.graph) for value in _graph_values(graph)], options, numbers
     )
     if numbers is not None:
@@ -66,7 +66,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
 
 def parse(data: bytes) -> ModelProto:
     """Return a parsed model; raises FormatError for another kind of file, or a model with too many nodes."""
-    require("an ONNX model", ("onnx",))
+    require_packages("an ONNX model", ("onnx",))
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -154,7 +154,7 @@ _IMAGE_SIDE = 224
 """The height and width that messages propose for images, which are common for classifiers."""
 
 
-def give_sizes(
+def set_dimension_sizes(
     graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
     """Set the sizes of named dimensions in all values, and of unnamed dimensions in inputs.
@@ -173,7 +173,7 @@ def give_sizes(
             if dim.HasField("dim_value") and dim.dim_value < 0:
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
-            named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}
+            named |= {dim.dim_param, *names_in_dimension(name).intersection(fixed_sizes)}
             if (size := _dimension_size(name, fixed_sizes, numbers)) is None:
                 continue
             if isinstance(size, SymbolicNumber):
@@ -194,17 +194,17 @@ def give_sizes(
 
 def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
     """Return the size of a dimension given by name or as an expression such as `past + 1`; None if it is unknown."""
-    if name in dims or not words_in(name).issubset(dims):
+    if name in dims or not names_in_dimension(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
     numbers = numbers or SymbolicNumbers({})
     try:
-        return numbers.number_of(read(text, numbers.space, "dim"))
+        return numbers.number_of(parse_expression(text, numbers.space, "dim"))
     except ProblemError:
         return None
 
 
-def open_names(graph: GraphProto) -> list[str]:
+def open_dimension_names(graph: GraphProto) -> list[str]:
     """Return the names of open input dimensions in order; for a computed dimension, the names in its expression."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
@@ -213,12 +213,12 @@ def open_names(graph: GraphProto) -> list[str]:
         for value in inputs
         for k, dim in enumerate(value.type.tensor_type.shape.dim)
         if not dim.HasField("dim_value") or dim.dim_value < 0
-        for word in sorted(words_in(dim_name(value, k)))
+        for word in sorted(names_in_dimension(dim_name(value, k)))
     )
     return list(dict.fromkeys(words))
 
 
-def words_in(name: str) -> set[str]:
+def names_in_dimension(name: str) -> set[str]:
     """Return the names in a computed dimension's expression (`past` in `past + 1`); for others, the name itself."""
     return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
 

@@ -45,12 +45,12 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
             yield attribute.name, graph
 
 
-def take_branch(node: NodeProto, label: str) -> None:
+def mark_branch_taken(node: NodeProto, label: str) -> None:
     """Mark in an If node the branch that always runs; `label` is its attribute's name."""
     node.attribute.add(name=_TAKEN, s=label.encode())
 
 
-def surely_run_branch(node: NodeProto) -> str | None:
+def branch_taken(node: NodeProto) -> str | None:
     """Return the attribute name of the If branch that always runs; None if it is unknown."""
     return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.extensions.models.onnx.loading import load, open_names, parse
-from memplan.extensions.models.onnx.model import node_name, subgraphs, surely_run_branch
+from memplan.extensions.models.onnx.loading import load_with_shapes, open_dimension_names, parse
+from memplan.extensions.models.onnx.model import branch_taken, node_name, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
 from memplan.extensions.readers.draft import OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
@@ -32,7 +32,7 @@ _INT64, _BOOL = 7, 9
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Return the problem of a model; raises FormatError for a broken file, and OptionError for unknown dimensions."""
-    loaded = load(data, options)
+    loaded = load_with_shapes(data, options)
     model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
     program = _Program(model.graph, options, max(versions, default=1))
@@ -57,7 +57,7 @@ def _unknown_opset_findings(version: int) -> Iterator[Finding]:
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
     """Return the names of a model's open input dimensions, each with all values from 1; raises FormatError."""
-    return dict.fromkeys(open_names(parse(data).graph), SymbolRange())
+    return dict.fromkeys(open_dimension_names(parse(data).graph), SymbolRange())
 
 
 class _Program:
@@ -137,7 +137,7 @@ class _Program:
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
-        taken = surely_run_branch(node)
+        taken = branch_taken(node)
         targets = [name if name and self.values.declare(scope, name, what, "chosen") else None for name in node.output]
         drawn = []
         for label in (taken,) if taken else ("then_branch", "else_branch"):

@@ -46,13 +46,13 @@ class NodeFacts:
             raise OpenShapeError
         return shape
 
-    def has(self, place: int) -> bool:
+    def has_values(self, place: int) -> bool:
         """Return True if the values of the input at a position are known."""
         return place < len(self.numbers) and self.numbers[place] is not None
 
-    def list_input(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
+    def input_values(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
         """Return an input's values, which older opsets store in attribute `name`; raises OpenShapeError if unknown."""
-        if self.has(place):
+        if self.has_values(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
         value = self.attributes.get(name, default)
@@ -84,7 +84,7 @@ def _concat(given: NodeFacts) -> list[Shape]:
 
 
 def _reshape(given: NodeFacts) -> list[Shape]:
-    shape, wanted = given.shape(0), given.list_input(1, "shape")
+    shape, wanted = given.shape(0), given.input_values(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
     if -1 in wanted:
@@ -111,7 +111,7 @@ def _flatten(given: NodeFacts) -> list[Shape]:
 
 
 def _expand(given: NodeFacts) -> list[Shape]:
-    mine, other = given.shape(0), given.list_input(1)
+    mine, other = given.shape(0), given.input_values(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
     shape = []
@@ -124,9 +124,9 @@ def _expand(given: NodeFacts) -> list[Shape]:
 
 def _slice(given: NodeFacts) -> list[Shape]:
     shape = list(given.shape(0))
-    starts, ends = given.list_input(1, "starts"), given.list_input(2, "ends")
-    axes = given.list_input(3, "axes", range(len(starts)))
-    steps = given.list_input(4, "", [1] * len(starts))
+    starts, ends = given.input_values(1, "starts"), given.input_values(2, "ends")
+    axes = given.input_values(3, "axes", range(len(starts)))
+    steps = given.input_values(4, "", [1] * len(starts))
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         shape[axis] = slice_length(shape[axis], start, end, step)
     return [shape]
@@ -145,8 +145,8 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
 
 def _split(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
-    if given.has(1) or "split" in given.attributes:
-        parts = given.list_input(1, "split")
+    if given.has_values(1) or "split" in given.attributes:
+        parts = given.input_values(1, "split")
     else:
         whole = ceil_div(shape[axis], given.outputs)
         parts = [whole] * (given.outputs - 1) + [shape[axis] - whole * (given.outputs - 1)]
@@ -154,19 +154,19 @@ def _split(given: NodeFacts) -> list[Shape]:
 
 
 def _tile(given: NodeFacts) -> list[Shape]:
-    return [[size * times for size, times in zip(given.shape(0), given.list_input(1), strict=True)]]
+    return [[size * times for size, times in zip(given.shape(0), given.input_values(1), strict=True)]]
 
 
 def _pad(given: NodeFacts) -> list[Shape]:
-    shape, pads = list(given.shape(0)), given.list_input(1, "pads")
-    axes = given.list_input(3, "", range(len(shape)))
+    shape, pads = list(given.shape(0)), given.input_values(1, "pads")
+    axes = given.input_values(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
         shape[axis] = shape[axis] + pads[k] + pads[k + len(axes)]
     return [shape]
 
 
 def _range(given: NodeFacts) -> list[Shape]:
-    rows = [given.list_input(k)[0] for k in range(3)]
+    rows = [given.input_values(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
     start, limit, step = (int(each) if isinstance(each, float) else each for each in rows)
@@ -223,9 +223,9 @@ def _resize(given: NodeFacts) -> list[Shape]:
     shape = given.shape(0)
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
-    if given.has(3) and given.numbers[3].size:
-        return [given.list_input(3)]
-    factors = [Fraction(each) for each in given.list_input(2 if len(given.shapes) > 2 else 1, "scales")]
+    if given.has_values(3) and given.numbers[3].size:
+        return [given.input_values(3)]
+    factors = [Fraction(each) for each in given.input_values(2 if len(given.shapes) > 2 else 1, "scales")]
     if len(factors) != len(shape) or any(each.denominator > _FINEST for each in factors):
         raise OpenShapeError
     return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
@@ -253,7 +253,7 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "Tile": _tile,
     "Pad": _pad,
     "Range": _range,
-    "ConstantOfShape": lambda given: [given.list_input(0)],
+    "ConstantOfShape": lambda given: [given.input_values(0)],
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _window_shapes),
     "ConvTranspose": _transposed_convolution_shape,
     "Resize": _resize,

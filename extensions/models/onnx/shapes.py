@@ -11,16 +11,16 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.classical import DOMAINS, classical_types
-from memplan.extensions.models.onnx.facts import FOLDED, fold
+from memplan.extensions.models.onnx.classical import DOMAINS, classical_output_types
+from memplan.extensions.models.onnx.facts import FOLDED, evaluate_node
 from memplan.extensions.models.onnx.model import (
     BITS,
     is_known,
+    mark_branch_taken,
     node_name,
     shape_of,
     stacked_type,
     subgraphs,
-    take_branch,
     type_of,
 )
 from memplan.planner.errors import excerpt
@@ -98,7 +98,7 @@ class NodeShapes:
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _canonical_domain(node.domain)
-        if domain in DOMAINS and (inferred := classical_types(node, types)):
+        if domain in DOMAINS and (inferred := classical_output_types(node, types)):
             return inferred
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
@@ -168,7 +168,7 @@ class NodeShapes:
         from onnx import helper
 
         try:
-            made = fold(node, {name: known[name] for name in node.input if name}, self.versions[""])
+            made = evaluate_node(node, {name: known[name] for name in node.input if name}, self.versions[""])
             known.update(made)
             return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
         except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
@@ -203,7 +203,7 @@ class NodeShapes:
         labels = fits if len(fits) == 1 else labels
         rows = [[inner[label][1].get(value.name) for value in inner[label][0].output] for label in labels]
         if len(labels) == 1:
-            take_branch(node, labels[0])
+            mark_branch_taken(node, labels[0])
             body, _, values = inner[labels[0]]
             pairs = zip(node.output, body.output, strict=False)
             known.update({name: values[value.name] for name, value in pairs if value.name in values})

@@ -123,7 +123,10 @@ def test_a_tflite_pad_has_pads_of_both_sides_of_each_axis_and_may_run_in_parts()
     found = read_model_graph(data, "model.tflite").graph
     assert attributes_and_kind(found.ops[0]) == {"kind": "pad", "pads": (0, 1, 3, 0, 0, 2, 4, 0), "layout": "NHWC"}
     drawn = access_graph(found).operations[0]
-    assert (drawn.role, [window.reach(0, 7) for window in drawn.reads[0].windows]) == ("striped", [(-1, 6), (-3, 4)])
+    assert (drawn.role, [window.unclipped_input_range(0, 7) for window in drawn.reads[0].windows]) == (
+        "striped",
+        [(-1, 6), (-3, 4)],
+    )
 
 
 def test_an_onnx_pad_may_list_its_axes() -> None:

@@ -27,7 +27,7 @@ def compare_forms(
     """Return whether a form of a model computes the same as the original, and the runtime's report; None if unknown."""
     both = ((data, form_options(given, data, options)) for data in (given, form))
     before, now = (arena_of(data, host_options(chosen)).least for data, chosen in both)
-    return interpreter.compare(given, form, (before, now), limit_s)
+    return interpreter.compare_outputs(given, form, (before, now), limit_s)
 
 
 def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
@@ -59,8 +59,8 @@ def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tu
     found: dict[str, tuple[int, _Kind]] = {}
     for i, graph in enumerate(model.subgraphs):
         for k, operator in enumerate(graph.operators):
-            size = model.scratch_said(i, k)
-            if size is not None and (size != whole.scratch_said(i, k)):
+            size = model.stated_scratch(i, k)
+            if size is not None and (size != whole.stated_scratch(i, k)):
                 tensor = graph.tensors[operator.outputs[0]] if operator.outputs else None
                 found[tensor.id if tensor else operator.path] = size, (operator.name, tensor.shape if tensor else ())
     return found

@@ -14,7 +14,7 @@ from memplan.extensions.files.convert.answer import Converted, Deployment, Writt
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
 from memplan.extensions.models.tflite.arena import compare_forms, form_options
-from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
+from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal_reason
 from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
 from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
@@ -136,7 +136,7 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     refused, files = None, {"": best.data}
     if options.c_array and not runs and not best.arena.unknown:
         chosen = host_options(form_options(file, best.data, options))
-        refused = refusal(best.data, arena_of(best.data, chosen).least, limit_s)
+        refused = refusal_reason(best.data, arena_of(best.data, chosen).least, limit_s)
     if options.c_array and refused is None:
         stem = options.prefix or PurePath(options.name or "model").stem
         files |= write_c_model(best.data, best.arena, stem, options.section)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.extensions.models.tflite.model import Model, Operator
-from memplan.planner.foreign.imported import ImportedProblem, plan_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Pool, Problem, replace_fields
@@ -103,7 +103,7 @@ def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, A
     if plan is None:
         return {}
     offsets = {row.id: row.offset for row in plan.placements}
-    own_plan = plan_of(larger, offsets)
+    own_plan = plan_of_offsets(larger, offsets)
     ends = dict.fromkeys((pool.name for pool in larger.pools), 0)
     for row in own_plan.placements if own_plan is not None else ():
         ends[row.pool] = max(ends[row.pool], row.offset + int(larger.buffers.size[larger.index[row.id]]))

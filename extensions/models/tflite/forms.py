@@ -46,7 +46,9 @@ class RewritableModel:
         are the same. Raises OperationsError if no form can be written.
         """
         refused: OperationsError | None = None
-        for form in _promising_forms([form for form in rewritings(points, given.used) if form.peak < given.used], most):
+        for form in _promising_forms(
+            [form for form in unrolled_forms(points, given.used) if form.peak < given.used], most
+        ):
             try:
                 written = self.write(form.found)
             # Try the next form, which may cut other operators that can be written.
@@ -104,7 +106,7 @@ class Rewriting:
     macs: int
 
 
-def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
+def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
     """Yield all unrolled forms of points, except those whose operators alone cost more than `most` bytes.
 
     A point's memory as a loop predicts that of its unrolled form badly: joined parts are copies, inputs are freed part

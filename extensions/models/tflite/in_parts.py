@@ -130,7 +130,7 @@ class _Writer:
         top, left = part.rows[0] - whole.rows[0], part.columns[0] - whole.columns[0]
         begin = (0, top, left, 0)
         end = (shape[0], top + part.rows[1] - part.rows[0], left + part.columns[1] - part.columns[0], shape[3])
-        numbers = [self.tensors.numbers(values, (4,)) for values in (begin, end, (1, 1, 1, 1))]
+        numbers = [self.tensors.add_integers(values, (4,)) for values in (begin, end, (1, 1, 1, 1))]
         self._add_operator(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
     def _add_join(self, step: PartStep) -> None:
@@ -208,7 +208,7 @@ class _Writer:
             return
         read = row.reads[0]
         sizes = self.found.graph.tensors[read.tensor].sizes
-        reached = [window.reach(*span) for window, span in zip(read.windows, made.spans, strict=True)]
+        reached = [window.unclipped_input_range(*span) for window, span in zip(read.windows, made.spans, strict=True)]
         borders = [(max(0, -first), max(0, end - size)) for (first, end), size in zip(reached, sizes, strict=True)]
         source, output = self.index[step.inputs[0]], self.index[step.outputs[0]]
         if name == "PAD":
@@ -240,7 +240,7 @@ class _Writer:
         return out
 
     def _add_pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
-        pads = self.tensors.numbers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
+        pads = self.tensors.add_integers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
         if filled is None:
             self._add_operator(_PAD, (source, pads), out, NewTable({}))
         else:

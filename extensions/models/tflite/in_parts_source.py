@@ -126,7 +126,7 @@ class TfliteTensors:
             fields[4] = self._quantization[own.id]
         return self._add_tensor(fields)
 
-    def numbers(self, values: Sequence[int], shape: Sequence[int]) -> int:
+    def add_integers(self, values: Sequence[int], shape: Sequence[int]) -> int:
         """Return the index of a constant int32 tensor with these values, which is added if it is new."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
@@ -173,7 +173,7 @@ class TfliteTensors:
     def _empty_buffer(self) -> int:
         """Return the index of a buffer without bytes."""
         buffers = self._model.buffers
-        return 0 if buffers and not buffers[0].length(0, "data") else self._buffer_index(b"")
+        return 0 if buffers and not buffers[0].byte_count(0, "data") else self._buffer_index(b"")
 
     def _buffer_index(self, data: bytes) -> int:
         key = ("buffer", data)

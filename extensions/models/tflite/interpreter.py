@@ -98,13 +98,15 @@ def measure(data: bytes, arena_size: int) -> str:
     return run(data, arena_size).said
 
 
-def refusal(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
+def refusal_reason(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
     """Return the reason why the runtime refuses a model in an arena of `arena_size` bytes; None if it does not."""
     done = run(data, arena_size, limit_s)
     return f"{done.said}, in an arena of {arena_size:,} bytes" if done.fails else None
 
 
-def compare(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
+def compare_outputs(
+    given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S
+) -> tuple[bool | None, str]:
     """Return whether a form of a model computes the same as the original, and the runtime's report on the form.
 
     `sizes` are the bytes of both arenas; each run has the time limit. The first value is None if the runtime is

@@ -154,7 +154,7 @@ class Model:
         """The tensors of all subgraphs, in the order of TFLite Micro's offline plan."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
-    def scratch_said(self, subgraph: int, operator: int) -> int | None:
+    def stated_scratch(self, subgraph: int, operator: int) -> int | None:
         """Return the scratch bytes that the user states for an operator (number, output or name), else None."""
         graph = self.subgraphs[subgraph]
         row = graph.operators[operator]
@@ -215,7 +215,7 @@ def _input_names(root: Table) -> dict[int, str]:
 
 def _has_bytes(buffer: Table) -> bool:
     """Return True if a buffer has bytes, inside the FlatBuffer or after it."""
-    return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
+    return buffer.byte_count(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:

@@ -175,7 +175,7 @@ class _Program:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
         # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite
         # Micro's.
-        is_known = not self.options.dims or self.model.scratch_said(index, k) is not None
+        is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {excerpt(operator.name)}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from memplan.extensions.networks.operations.graph_facts import OVERWRITING
 from memplan.extensions.readers.vocabulary import kind_of
 from memplan.planner.errors import FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _LINE = re.compile(
@@ -77,9 +77,9 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             offsets[name] = tensor.start
     if not rows:
         raise FormatError("must have tensors of an arena with their offsets, as PrintInterpreterState prints, got none")
-    problem = problem_of(rows, pools)
+    problem = problem_of_rows(rows, pools)
     imported = ImportedProblem(problem, own_peak=_arena_bytes(subgraphs))
-    return replace(imported, own_plan=plan_of(problem, offsets))
+    return replace(imported, own_plan=plan_of_offsets(problem, offsets))
 
 
 def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:

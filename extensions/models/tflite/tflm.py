@@ -80,7 +80,7 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
 
 def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
     """Return the offset of each buffer by id; raises FormatError if TFLite Micro cannot use one."""
-    layout.only_pool("tflite")
+    layout.single_pool("tflite")
     for buffer in layout.buffers:
         # The offline plan has signed 32-bit offsets.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:

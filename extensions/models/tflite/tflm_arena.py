@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from memplan.extensions.models.tflite.model import BITS, DTYPES, Model, Operator, Subgraph, TfliteTensor
 from memplan.extensions.models.tflite.tflm_kernels import is_known
 from memplan.extensions.models.tflite.tflm_targets import target_of
-from memplan.extensions.models.tflite.tflm_vendors import is_of_vendor, vendor_scratch
+from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, vendor_scratch
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.foreign.model_options import ModelOptions
 
@@ -124,7 +124,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
             is_missing = not (
-                operator.is_custom or is_known(operator, model.target) or model.scratch_said(i, k) is not None
+                operator.is_custom or is_known(operator, model.target) or model.stated_scratch(i, k) is not None
             )
             if is_missing:
                 unknown.append(f"{operator.name} (of which TFLite Micro has no kernel)")
@@ -269,9 +269,9 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
     """Return the bytes of each scratch buffer of an operator's kernel; None if unknown."""
     graph = model.subgraphs[subgraph]
     operator = graph.operators[index]
-    if (said := model.scratch_said(subgraph, index)) is not None:
+    if (said := model.stated_scratch(subgraph, index)) is not None:
         return (said,)
-    if is_of_vendor(graph, operator, model.target):
+    if has_vendor_kernel(graph, operator, model.target):
         return vendor_scratch(graph, operator, model.target)
     if operator.name in _WITHOUT:
         return ()

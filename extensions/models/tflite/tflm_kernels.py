@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from memplan.extensions.models.tflite.model import BITS, Operator, Subgraph, TfliteTensor
 from memplan.extensions.models.tflite.tflm_targets import Size, Target
-from memplan.extensions.models.tflite.tflm_vendors import is_on_npu, vendor_keeps
+from memplan.extensions.models.tflite.tflm_vendors import is_on_npu, vendor_data_bytes
 from memplan.planner.foreign.imported import element_count
 
 _FLOAT32, _INT16, _INT8 = 0, 7, 9
@@ -80,7 +80,7 @@ def construction_bytes(operator: Operator, target: Target) -> int:
     return (
         0
         if name in _WHILE_PREPARING or name == _BEHIND_SHAPE
-        else target.kernel_bytes(name) + vendor_keeps(operator, target)
+        else target.kernel_bytes(name) + vendor_data_bytes(operator, target)
     )
 
 
@@ -144,7 +144,7 @@ def _type_at(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:
 def scales_of(tensor: TfliteTensor) -> int:
     """Return the number of a tensor's quantisation scales, 0 if it has no zero points."""
     table = None if tensor.table is None else tensor.table.table(4, "quantization")
-    return 0 if table is None or not table.length(3, "zero_point") else table.length(2, "scale")
+    return 0 if table is None or not table.byte_count(3, "zero_point") else table.byte_count(2, "scale")
 
 
 def tensor_bytes(tensor: TfliteTensor) -> int:

@@ -55,9 +55,9 @@ def host_options(options: ModelOptions | None) -> ModelOptions | None:
 def whole_arena(model: Model) -> ModelArena:
     """Return the arena that a model needs with the plan in its file."""
     head = arena_head(model, model.offline_offsets)
-    space = space_of(model, head.size)
+    space = arena_space(model, head.size)
     operators = [(i, k, each) for i, graph in enumerate(model.subgraphs) for k, each in enumerate(graph.operators)]
-    said = {each.path: each.name for i, k, each in operators if model.scratch_said(i, k) is not None}
+    said = {each.path: each.name for i, k, each in operators if model.stated_scratch(i, k) is not None}
     strange = {
         each.name
         for _, _, each in operators
@@ -77,7 +77,7 @@ def whole_arena(model: Model) -> ModelArena:
     )
 
 
-def space_of(model: Model, head: int) -> Space:
+def arena_space(model: Model, head: int) -> Space:
     """Return the use of both ends of the arena by a model; `head` is the bytes for tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)
@@ -102,19 +102,19 @@ class Space:
     unguarded: int = 0
     temporary: int = 0
 
-    def keep(self, size: int, alignment: int = ALIGNMENT) -> None:
+    def allocate_in_tail(self, size: int, alignment: int = ALIGNMENT) -> None:
         """Allocate persistent bytes in the tail."""
         if size:  # a kernel without data makes no allocation, so the tail is not aligned either
             self.tail = -(-(self.tail + size) // alignment) * alignment
             self.least = max(self.least, self.top + self.tail)
             self.unguarded = max(self.unguarded, self.head + self.tail)
 
-    def keep_rows(self, name: str, count: int = 1, alignment: int | None = None) -> None:
+    def allocate_structures_in_tail(self, name: str, count: int = 1, alignment: int | None = None) -> None:
         """Allocate `count` of the runtime's structures in the tail."""
         size = self.target.runtime(name)
-        self.keep(count * size.size, alignment or size.alignment)
+        self.allocate_in_tail(count * size.size, alignment or size.alignment)
 
-    def take(self, name: str, count: int = 1, more: int = 0) -> None:
+    def allocate_temporarily(self, name: str, count: int = 1, more: int = 0) -> None:
         """Allocate `count` of the runtime's structures, and `more` bytes after them, temporarily above the head."""
         size = self.target.runtime(name)
         self.top = -(-self.top // size.alignment) * size.alignment + count * size.size + more
@@ -136,39 +136,39 @@ def _count_preparation(model: Model, space: Space) -> None:
     graphs, variables, target = model.subgraphs, _variable_sizes(model), space.target
     kind = "Recording" if target.is_host else ""
     for name in (f"{kind}Arena", "GreedyPlanner", f"{kind}Allocator"):
-        space.keep_rows(name)
+        space.allocate_structures_in_tail(name)
     if variables:
-        space.keep_rows("Variables", alignment=ALIGNMENT)
-        space.keep_rows("Variable", len(variables), ALIGNMENT)
-    space.keep_rows("Builtin")
+        space.allocate_structures_in_tail("Variables", alignment=ALIGNMENT)
+        space.allocate_structures_in_tail("Variable", len(variables), ALIGNMENT)
+    space.allocate_structures_in_tail("Builtin")
     request = target.runtime("Request").size
     space.set_head(request * _MOST_REQUESTS)
-    space.keep_rows("Subgraph", len(graphs))
+    space.allocate_structures_in_tail("Subgraph", len(graphs))
     for graph in graphs:
-        space.keep_rows("EvalTensor", len(graph.tensors))
+        space.allocate_structures_in_tail("EvalTensor", len(graph.tensors))
     for graph in graphs:
-        space.keep_rows("Node", len(graph.operators))
+        space.allocate_structures_in_tail("Node", len(graph.operators))
     operators = [(i, k, operator) for i, graph in enumerate(graphs) for k, operator in enumerate(graph.operators)]
     for _, _, operator in operators:
-        space.keep(*options_of(operator, target))
+        space.allocate_in_tail(*options_of(operator, target))
     for _, _, operator in operators:
-        space.keep(construction_bytes(operator, target))
+        space.allocate_in_tail(construction_bytes(operator, target))
     n_requests, assigned = 0, set[str]()
     for i, k, operator in operators:
         for tensor in temporaries(graphs[i], operator):
-            space.take("Tensor")
+            space.allocate_temporarily("Tensor")
             if scales := scales_of(tensor):
-                space.take("Quantization")
-                space.take("IntArray", more=4 * scales)
+                space.allocate_temporarily("Quantization")
+                space.allocate_temporarily("IntArray", more=4 * scales)
         for size in preparation_sizes(graphs[i], operator, target):
-            space.keep(size)
+            space.allocate_in_tail(size)
         variable = _assigned_variable(graphs[i], operator)
         if variable is not None and variable not in assigned:
             assigned.add(variable)
-            space.keep(variables[variable])
+            space.allocate_in_tail(variables[variable])
         n_requests += len(scratch_of(model, i, k) or ())
         space.set_head(request * (n_requests + _MOST_REQUESTS))
-    space.keep_rows("Handle", n_requests)
+    space.allocate_structures_in_tail("Handle", n_requests)
 
 
 def _count_planning(model: Model, space: Space, head: int) -> None:
@@ -182,11 +182,11 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
         if not tensor.is_constant and tensor_bytes(tensor) and tensor.id not in handles
         if not tensor.is_variable or place >= 0
     ]
-    space.take("Size", len(model.subgraphs))
-    space.take("Info", len(model.tensors) + n_scratch)
+    space.allocate_temporarily("Size", len(model.subgraphs))
+    space.allocate_temporarily("Info", len(model.tensors) + n_scratch)
     for tensor, place in zip(model.tensors, places, strict=True):
         if tensor.is_variable and place < 0:
-            space.keep(tensor_bytes(tensor))
+            space.allocate_in_tail(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
     # The planner's rows are between the two ends, each of which is rounded up.
     between = round_up(space.top) + rows + round_up(space.tail)
@@ -199,12 +199,12 @@ def _count_inputs_and_outputs(model: Model, space: Space) -> None:
     """Count the allocations for inputs and outputs after tensors are placed."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):
-        space.keep(space.target.pointer * len(indices))
+        space.allocate_in_tail(space.target.pointer * len(indices))
         for index in indices:
-            space.keep_rows("Tensor")
+            space.allocate_structures_in_tail("Tensor")
             if scales := scales_of(main.tensors[index]):
-                space.keep_rows("Quantization")
-                space.keep(4 + 4 * scales, 4)
+                space.allocate_structures_in_tail("Quantization")
+                space.allocate_in_tail(4 + 4 * scales, 4)
 
 
 def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:

@@ -28,7 +28,7 @@ _MOST_MADE, _MOST_TILED = 40 * 1024, 48 * 1024
 """The bytes above which ESP-NN cuts an input into strips: of padded inputs, and of inputs widened to 16 bits."""
 
 
-def is_of_vendor(graph: Subgraph, operator: Operator, target: Target) -> bool:
+def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bool:
     """Return True if an operator runs by a vendor's kernel with other memory needs than the reference kernel."""
     if is_on_npu(operator, target):
         return True
@@ -61,7 +61,7 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 
-def vendor_keeps(operator: Operator, target: Target) -> int:
+def vendor_data_bytes(operator: Operator, target: Target) -> int:
     """Return the bytes of data of a vendor's kernel beyond those of the reference kernel."""
     if is_on_npu(operator, target):
         return _NPU

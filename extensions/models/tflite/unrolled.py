@@ -156,7 +156,7 @@ class _Unrolling:
             self.parts[tensor] = [value]
 
     def _run_steps(self, region: CascadeRegion) -> None:
-        again = [tensor for tensor, hold in region.holds.items() if hold.mode == "recompute"]
+        again = [tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode == "recompute"]
         for step in steps_of(region):
             self.taken = {}
             for tensor in again:
@@ -174,7 +174,7 @@ class _Unrolling:
         inputs = []
         for read in row.reads:
             wanted = [
-                window.source(*span, size)
+                window.input_range(*span, size)
                 for window, span, size in zip(
                     read.windows, (rows, columns), graph.tensors[read.tensor].sizes, strict=True
                 )

@@ -11,7 +11,7 @@ from bisect import insort
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
 PlacedTensor = tuple[int, int, Tensor]
 """A placed tensor: (offset, rounded size, tensor)."""
@@ -20,7 +20,7 @@ PlacedTensor = tuple[int, int, Tensor]
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Return an offset for each tensor, the lowest gap found; pool capacities are ignored."""
     rows = tensors(problem)
-    unit = granule(problem, rows)
+    unit = common_alignment(problem, rows)
     by_offset: list[PlacedTensor] = []
     for tensor in _placement_order(rows, unit):
         stop_check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.question_command import command_of
 from memplan.extensions.networks.liveness.liveness import QUESTION
 from memplan.files import write_problem
@@ -12,11 +12,11 @@ from memplan.files import write_problem
 @command_of(QUESTION, forms=(".json", ".csv", ""))
 def liveness(line: CommandLine) -> int:
     """Print the answer of the question `liveness`. An output file receives only the problem, for other commands."""
-    call = read(line)
-    answer = ask(call)
+    call = read_call(line)
+    answer = answer_of_call(call)
 
     def problem(path: str) -> bytes:
         return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
 
-    show(call, answer, dict.fromkeys(line.command.forms, problem), says_lines=True)
-    return end(call, answer)
+    write_answer(call, answer, dict.fromkeys(line.command.forms, problem), says_lines=True)
+    return end_call(call, answer)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
@@ -31,21 +31,21 @@ _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model 
 def order(line: CommandLine) -> int:
     """Print the answer and write the output files. A certificate is computed only if an output file needs it."""
     load_writing(line.given)
-    call = read(line)
+    call = read_call(line)
     refuse_no_model(call)
     if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
         raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
     if call.has_output(CERTIFICATE):
         call.change(with_certificate=True)
-    answer = ask(call)
-    show(call, answer)
+    answer = answer_of_call(call)
+    write_answer(call, answer)
     models = dict.fromkeys(MODELS, lambda path: _model_bytes(call, answer, path))
     drawn = {
         PAGE: lambda path: _page_bytes(call, answer, path),
         CERTIFICATE: lambda _path: _certificate(call, answer),
     }
     write_beside(call, {**drawn, **models})
-    return end(call, answer)
+    return end_call(call, answer)
 
 
 def load_writing(given: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from memplan.api.cli.asking import Call
-from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
+from memplan.api.cli.streams import FOLDER, suffix_of, warning_lines, write_output
 from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import prefix_file_name
 from memplan.planner.errors import OptionError
@@ -43,9 +43,9 @@ def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     problem = adapt_problem(placed.problem, None, reader.options)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
-            write(str(Path(folder, name)), content)
+            write_output(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
-        call.say(*warnings(model.warnings), "".join(model.lines()))
+        call.say(*warning_lines(model.warnings), "".join(model.lines()))
     is_changed = bool(reader.options.pin or reader.options.reserve)
     return (
         {"problem": problem} if placed.plan.peak is None or is_changed else {"problem": problem, "start": placed.plan}

@@ -81,7 +81,7 @@ def analyse(
 
 def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
     """Return the problem of placing a program's buffers, without the further facts of `analyse`."""
-    return pose(operations, expand(operations), reading or Reading())
+    return problem_of_timeline(operations, expand(operations), reading or Reading())
 
 
 def read_before_written(operations: Operations) -> tuple[Finding, ...]:
@@ -90,7 +90,7 @@ def read_before_written(operations: Operations) -> tuple[Finding, ...]:
     return tuple(_read_before_written_findings(timeline, lifetimes(timeline, Reading())))
 
 
-def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
+def problem_of_timeline(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
     """Return the problem of placing a program's buffers, given its timeline."""
     return _problem_of_lifetimes(operations, timeline, lifetimes(timeline, reading), reading.way)
 

@@ -20,7 +20,14 @@ from memplan.extensions.networks.lifetimes.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.extensions.networks.lifetimes.uses import Lifetime, Use, family_uses, items, lifetime_by_usage, uses_in_run
+from memplan.extensions.networks.lifetimes.uses import (
+    Lifetime,
+    Use,
+    family_uses,
+    lifetime_by_usage,
+    uses_by_part,
+    uses_in_run,
+)
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.rows import WireValue
 
@@ -152,7 +159,7 @@ class _Walk:
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
         """Add the lifetime within a block to `found`; return the possible states after the block."""
         at = run.start
-        for item in items(run, uses):
+        for item in uses_by_part(run, uses):
             if True in held:
                 self.found.add(at, item.start)
             at = max(at, item.start)

@@ -26,7 +26,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
 )
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.plan import Plan
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
@@ -92,7 +92,7 @@ def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[
         for k, name in enumerate(placed.ids)
         if name not in index
     ]
-    for first, k in repeats(placed.ids):
+    for first, k in repeated_positions(placed.ids):
         breaks.append(prefix_sentence(f"placements[{k}].id: ", unique_rule(excerpt(placed.ids[k]), f"at [{first}]")))
     places = {
         index[str(name)]: (placed.pool_names[pool], offset)

@@ -72,7 +72,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
     return uses
 
 
-def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
+def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
     """Yield the uses in a block in program order, grouped by nested part; takes O(log n) time for each group."""
     at = 0
     while at < len(uses):
@@ -98,7 +98,7 @@ def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] 
 
     `writing` is the set of actions that count as writes.
     """
-    for item in items(run, uses):
+    for item in uses_by_part(run, uses):
         may_read, surely_written = _first_access_of_item(item, writing)
         if may_read or surely_written:
             return may_read, surely_written
@@ -172,7 +172,7 @@ class _Walk:
         if before and after:
             self.found.add(run.start, run.end)
             return
-        there = list(items(run, uses))
+        there = list(uses_by_part(run, uses))
         first = min(there, key=lambda item: (item.start, item.part is not None))
         last = max(there, key=lambda item: (item.end, item.part is None))
         low = run.start if before else first.start

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.statements import Call, Operation, Repetition, Statement, blocks
+from memplan.extensions.networks.operations.statements import Call, Operation, Repetition, Statement, nested_blocks
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Itera
     for statement in body:
         counts.update(names(statement))
         times = (statement.trips or 1) if isinstance(statement, Repetition) else 1
-        for _, inside in blocks(statement):
+        for _, inside in nested_blocks(statement):
             for name, count in _count_names(inside, names).items():
                 counts[name] += times * count
     return counts

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from memplan.extensions.networks.inputs import OPERATIONS
-from memplan.extensions.networks.lifetimes import Analysis, Reading, analyse, expand, pose, problem_of
+from memplan.extensions.networks.lifetimes import Analysis, Reading, analyse, expand, problem_of, problem_of_timeline
 from memplan.extensions.networks.lifetimes.activations import CallWorkspace
 from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporaries
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
@@ -67,7 +67,9 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
         return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
     def variant_peak(variant: Reading) -> PlannedPeak:
-        return _planned_peak(variant, "global", solve_variant(lambda: pose(operations, timeline, variant)))
+        return _planned_peak(
+            variant, "global", solve_variant(lambda: problem_of_timeline(operations, timeline, variant))
+        )
 
     peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
@@ -112,7 +114,9 @@ def _plan_locally(
 
     def problem_of_call(name: str) -> Problem:
         """Return the problem of one function, in which calls need the workspaces of the called functions."""
-        problems[name] = _rebase_pools(pose(operations, expand(operations, name, workspaces=workspaces), own))
+        problems[name] = _rebase_pools(
+            problem_of_timeline(operations, expand(operations, name, workspaces=workspaces), own)
+        )
         return problems[name]
 
     def plan_of(name: str) -> Plan:
@@ -123,7 +127,7 @@ def _plan_locally(
         if plan.peak is None:
             return plan
         workspaces[name] = tuple(_workspaces(problems[name], plan))
-    return solved(lambda: pose(operations, expand(operations, workspaces=workspaces), reading))
+    return solved(lambda: problem_of_timeline(operations, expand(operations, workspaces=workspaces), reading))
 
 
 _BRIEF = 2_000
@@ -199,7 +203,7 @@ def liveness(
     return answer
 
 
-def lines(found: LivenessAnswer) -> Iterator[str]:
+def answer_lines(found: LivenessAnswer) -> Iterator[str]:
     """Yield the lines of text that summarize an answer."""
     if found.shadow is not None:
         for entry in found.shadow.clobbered:
@@ -241,7 +245,7 @@ _PLAN = replace(
 QUESTION = Question(
     liveness,
     inputs=(OPERATIONS, _PLAN),
-    lines=lines,
+    lines=answer_lines,
     exit_status=lambda found: 3 if found.shadow is not None and not found.shadow.intact else 0,
     exits={0: "there are lifetimes, and nothing is overwritten", 3: "something is overwritten"},
     is_brief=lambda extent, options: not options.compare and extent.n_expanded <= _BRIEF,

@@ -14,7 +14,7 @@ from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.extensions import import_object
 from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import detect, read_model, refuse_of_others
+from memplan.planner.foreign.reading import detect, read_model, refuse_foreign_options
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.systems import file_readers
 
@@ -37,7 +37,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:
         where = file_readers()[format_name].program
-        refuse_of_others(format_name, options)
+        refuse_foreign_options(format_name, options)
         with stranger_bytes():
             model = read_model(data, name, options) if where is None else import_object(where)(data, options)
         return replace(graph_of_imported(model), data=data)

@@ -69,7 +69,7 @@ def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
     raise OptionError.from_rule("spare", f"must name a buffer, such as {some}, got {excerpt(name)}")
 
 
-def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
+def in_place_hint(problem: Problem, reader: Reader) -> str | None:
     """Return a hint about the bytes that in-place operations would save, or None if they would save none."""
     model = reader.imported
     if reader.options.in_place or len(problem.pools) != 1 or len(problem.buffers) > _MOST_BUFFERS:

@@ -22,12 +22,12 @@ from memplan.planner.errors import (
     OperationsError,
     Sentence,
     add_way,
-    named_once,
+    duplicate_rule,
     raise_rules,
 )
-from memplan.planner.errors.did_you_mean import know_fields
+from memplan.planner.errors.did_you_mean import register_fields
 from memplan.planner.formats.memplan_json import parse
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, tuple_from_list
 
@@ -107,8 +107,8 @@ class GraphOperation(Value):
         return max((self.work, *(other.work for other in self.alternatives)))
 
 
-know_fields("ops", GraphOperation)
-know_fields("alternatives", Alternative)
+register_fields("ops", GraphOperation)
+register_fields("alternatives", Alternative)
 
 
 class OperationGraph(Value):
@@ -216,8 +216,8 @@ class OperationGraph(Value):
             for k, tensor in enumerate(named):
                 if tensor >= len(self.size):
                     yield (field, k), _must_be_a_tensor(tensor, len(self.size))
-            for first, k in repeats(named):
-                yield (field, k), named_once(str(named[k]), f"{field}[{first}]")
+            for first, k in repeated_positions(named):
+                yield (field, k), duplicate_rule(str(named[k]), f"{field}[{first}]")
         if self.tensors and len(self.tensors) != len(self.size):
             yield (
                 ("tensors",),
@@ -247,8 +247,8 @@ class OperationGraph(Value):
                 if row.work < least:
                     what = f"at least {least} (minus the bytes of its new outputs)," if row.regions else "at least 0"
                     yield (*where, "work"), f"must be {what}, got {row.work}"
-            for first, k in repeats(row.outputs):
-                yield (*where, "out", k), named_once(str(row.outputs[k]), f"out[{first}]")
+            for first, k in repeated_positions(row.outputs):
+                yield (*where, "out", k), duplicate_rule(str(row.outputs[k]), f"out[{first}]")
             for k, tensor in enumerate(row.inputs):
                 if made.get(tensor, -1) >= position:
                     rule = f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]"

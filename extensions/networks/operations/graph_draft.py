@@ -19,8 +19,8 @@ from memplan.extensions.networks.operations.statements import (
     Operation,
     Repetition,
     Statement,
-    blocks,
     named_buffers,
+    nested_blocks,
 )
 from memplan.planner.errors import Location, OperationsError
 
@@ -132,7 +132,7 @@ class GraphDraft:
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
             # A buffer that several branches use must stay one tensor of this graph, even if nothing reads it later.
-            branches = [self._locate_statements(where, *block) for block in blocks(statement)]
+            branches = [self._locate_statements(where, *block) for block in nested_blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
             )
@@ -197,17 +197,17 @@ class GraphDraft:
             drawn = [self._new_region("loop", body, deep, carried, carried)]
         elif len(group) == 1:
             kind: RegionKind = "branch" if isinstance(statement, Branches) else "call"
-            bodies = [self._locate_statements(where, block, inner) for block, inner in blocks(statement)]
-            drawn = [self._new_region(kind, body, deep, *self._given_and_kept(exact)) for body in bodies if body]
+            bodies = [self._locate_statements(where, block, inner) for block, inner in nested_blocks(statement)]
+            drawn = [self._new_region(kind, body, deep, *self._region_ends(exact)) for body in bodies if body]
         else:
-            drawn = [self._new_region("call", group, deep, *self._given_and_kept(exact))]
+            drawn = [self._new_region("call", group, deep, *self._region_ends(exact))]
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
     def _locate_statements(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
         """Return the statements of a block, each with its location."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
-    def _given_and_kept(self, exact: set[str]) -> tuple[set[str], set[str]]:
+    def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
         """Return the counted buffers of a region that exist before it, and those needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends

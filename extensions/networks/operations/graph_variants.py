@@ -54,7 +54,7 @@ def tensor_named(graph: OperationGraph, name: str) -> int:
     return named[0]
 
 
-def choose_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
+def fix_alternatives(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
     """Return the graph with each operation fixed to one alternative: 0 is the operation itself, k its alternative k.
 
     Raises OperationsError for an alternative that an operation does not have.

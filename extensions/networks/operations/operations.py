@@ -28,14 +28,14 @@ from memplan.planner.errors import (
     Break,
     Location,
     OperationsError,
-    buffer_named,
+    buffer_name_rule,
+    duplicate_rule,
     excerpt,
-    named_once,
     raise_rules,
     sentences,
     unique_rule,
 )
-from memplan.planner.model.columns import repeats
+from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.parts import entries_in_parts, validate_in_parts
 from memplan.planner.model.problem import Objective, Pool
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
@@ -137,7 +137,7 @@ class Function(WireValue):
             for k, part in enumerate(parts):
                 if part not in fields:
                     raise_rules(
-                        (("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it"))
+                        (("tuples", name, k), buffer_name_rule(part, "must be the id of a buffer or a tuple before it"))
                     )
             if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
                 raise_rules((("tuples", name), f"must have at most {_MOST_FIELDS} buffers"))
@@ -153,7 +153,7 @@ class Function(WireValue):
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
     def _buffer_breaks(self) -> Iterator[Break]:
-        for first, i in repeats([row.id for row in self.buffers]):
+        for first, i in repeated_positions([row.id for row in self.buffers]):
             yield ("buffers", i, "id"), unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
             if row.alias_of is None:
@@ -161,7 +161,7 @@ class Function(WireValue):
             inside = self.declarations.get(row.alias_of)
             end = row.alias_offset + row.bytes
             if inside is None:
-                yield ("buffers", i, "alias_of"), buffer_named(row.alias_of)
+                yield ("buffers", i, "alias_of"), buffer_name_rule(row.alias_of)
             elif inside.alias_of is not None:
                 yield (
                     ("buffers", i, "alias_of"),
@@ -174,11 +174,11 @@ class Function(WireValue):
     def _list_breaks(self) -> Iterator[Break]:
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
-            for first, k in repeats(names):
-                yield (field, k), named_once(excerpt(names[k]), f"{field}[{first}]")
+            for first, k in repeated_positions(names):
+                yield (field, k), duplicate_rule(excerpt(names[k]), f"{field}[{first}]")
             for k, name in enumerate(names):
                 if name not in self.declarations:
-                    yield (field, k), buffer_named(name)
+                    yield (field, k), buffer_name_rule(name)
                 elif field != "results" and self.declarations[name].alias_of is not None:
                     yield (field, k), f"must not be an alias, got {excerpt(name)}"
                 elif field == "constants" and name in (*self.params, *self.results):
@@ -189,7 +189,7 @@ class Function(WireValue):
         for where, statement in walk_statements(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
                 if name not in self.declarations:
-                    yield (*where, field, k), buffer_named(name, "must be the id of a buffer of the function")
+                    yield (*where, field, k), buffer_name_rule(name, "must be the id of a buffer of the function")
                 elif field == "outputs" and name in constants:
                     yield (*where, field, k), f"must not be a constant, got {excerpt(name)}"
                 elif field not in ("inputs", "outputs") and name not in own:
@@ -227,7 +227,7 @@ class Operations(WireValue):
             some = ", ".join(map(excerpt, [*self.functions][:3]))
             yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {excerpt(self.entry)}"
         names = {pool.name for pool in self.pools}
-        for first, k in repeats([pool.name for pool in self.pools]):
+        for first, k in repeated_positions([pool.name for pool in self.pools]):
             yield ("pools", k, "name"), unique_rule(excerpt(self.pools[k].name), f"at pools[{first}]")
         for name, function in self.functions.items():
             for i, row in enumerate(function.buffers):

@@ -20,10 +20,10 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
     """
     if len(order) != len(graph.ops):
         raise OperationsError(f"order: must name each of the {len(graph.ops)} operations once, got {len(order)}")
-    return max([bytes_after(graph, ()), *bytes_along(graph, order)])
+    return max([bytes_after(graph, ()), *live_bytes_by_operation(graph, order)])
 
 
-def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
+def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list[int]:
     """Return the live bytes while each operation of an order runs; the order may be a prefix of a full one.
 
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
@@ -78,7 +78,7 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
     return alive
 
 
-def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -> int:
+def bytes_during(graph: OperationGraph, done: Collection[int], operation: int) -> int:
     """Return the live bytes while an operation runs after exactly the operations in `done`.
 
     Raises OperationsError unless `done` is closed under predecessors and contains the predecessors of the operation,
@@ -105,7 +105,7 @@ def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) ->
     return sum(graph.working_bytes[output] for output in input_of_output(graph, operation, ran))
 
 
-def moves_of(order: Sequence[int]) -> int:
+def move_count(order: Sequence[int]) -> int:
     """Return the minimum number of operations that must be moved in the given order to obtain this order.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.

@@ -12,7 +12,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import Location, excerpt
-from memplan.planner.errors.did_you_mean import know_fields
+from memplan.planner.errors.did_you_mean import register_fields
 from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.rows import Name, WireValue
 
@@ -101,10 +101,10 @@ Body = Annotated[
 
 for _model in (Operation, Branches, Repetition):
     _model.model_rebuild()
-know_fields("body", *_KINDS.values())
+register_fields("body", *_KINDS.values())
 
 
-def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
+def nested_blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
     """Return the statement lists directly inside a statement, each with its location in that statement."""
     if isinstance(statement, Operation):
         return [(("body",), statement.body)] if statement.body else []
@@ -125,7 +125,9 @@ def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator
             continue
         yield item
         where, statement = item
-        inside = [((*where, *block, k), inner) for block, inners in blocks(statement) for k, inner in enumerate(inners)]
+        inside = [
+            ((*where, *block, k), inner) for block, inners in nested_blocks(statement) for k, inner in enumerate(inners)
+        ]
         if inside:
             stack.append(iter(inside))
 
@@ -145,7 +147,7 @@ def flatten_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) 
         for field in ("inputs", "outputs")
         if field in type(statement).model_fields
     }
-    for (field, *_), inner in blocks(statement):
+    for (field, *_), inner in nested_blocks(statement):
         spread = tuple(flatten_tuples(each, fields) for each in inner)
         update[str(field)] = (*update.get("branches", ()), spread) if field == "branches" else spread
     return statement.model_copy(update=update)

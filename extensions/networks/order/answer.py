@@ -12,7 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.in_place import input_of_output_in_order
-from memplan.extensions.networks.operations.order_check import moves_of
+from memplan.extensions.networks.operations.order_check import move_count
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
 from memplan.questions.question import Answer, AnswerOfFile
@@ -204,7 +204,7 @@ class OrderAnswer(AnswerOfFile):
             "status": "optimal" if peak == lower_bound else "feasible",
             "gap": 0.0 if peak == lower_bound else peak / lower_bound - 1 if lower_bound else None,
             "saved_bytes": given_peak - peak,
-            "moves": moves_of(order),
+            "moves": move_count(order),
             "placed_peak": placed_peak,
             "placed_status": "optimal" if placed_peak == lower_bound else "feasible",
             "written_over": tuple(sorted(input_of_output_in_order(graph, order).items())),

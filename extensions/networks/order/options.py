@@ -15,7 +15,7 @@ from memplan.extensions.networks.operations.graph_variants import (
 )
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.rows import Alignment, Bytes
-from memplan.planner.model.sizes import parse_size, refuse, share_of
+from memplan.planner.model.sizes import parse_size, rule_error, share_of
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import SearchOptions, Seconds
 from memplan.questions.reading import Reader
@@ -34,7 +34,7 @@ def _parse_share(value: object) -> object:
         return value
     percent = percentage(value)
     if percent is None:
-        raise refuse(f"must be a percentage such as 10%, got {excerpt(value)}")
+        raise rule_error(f"must be a percentage such as 10%, got {excerpt(value)}")
     return percent / 100
 
 
@@ -49,9 +49,9 @@ def _parse_limit(value: object) -> object:
         try:
             return parse_size(value)
         except ValueError as error:
-            raise refuse(f"{error}, or a share of the given peak such as 80%") from None
+            raise rule_error(f"{error}, or a share of the given peak such as 80%") from None
     if not (share := share_of(value)) or share < 0:
-        raise refuse(f"must be a share above 0% of the given peak such as 80%, got {excerpt(value)}")
+        raise rule_error(f"must be a share above 0% of the given peak such as 80%, got {excerpt(value)}")
     return value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memplan.extensions.networks.inputs import GRAPH
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import choose_ways
+from memplan.extensions.networks.operations.graph_variants import fix_alternatives
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
@@ -15,10 +15,10 @@ from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import set_region_orders
 from memplan.extensions.networks.order.search.solve import LARGE, answer_for_given_order
-from memplan.extensions.networks.order.ways import choose_cheapest_ways, ways_of_least_work
+from memplan.extensions.networks.order.ways import alternatives_of_least_work, choose_cheapest_ways
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text
-from memplan.questions import search
+from memplan.questions import load_search
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import ChartView, Control, Question
 from memplan.solvers.search.control import ignore_report
@@ -48,9 +48,9 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     """
     running = control.begin(options)
     first = asked = options.variant(graph)
-    ways = ways_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
+    ways = alternatives_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
     if ways:
-        asked = choose_ways(first, ways)
+        asked = fix_alternatives(first, ways)
     note, began = running.note or ignore_report, running.deadline.passed_s
     given = answer_for_given_order(asked)
     options = options.resolve_limit(given.peak)
@@ -62,7 +62,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     # Reserve time for the steps after the search, as they do not check the time limit.
     running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
-        found: OrderAnswer = search("recompute")(asked, options, running)
+        found: OrderAnswer = load_search("recompute")(asked, options, running)
         return found.model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic
     result = order_and_place(
@@ -109,7 +109,7 @@ def _refutation(values: InputValues, found: OrderAnswer) -> str | None:
     graph: OperationGraph = values["options"].variant(values["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
         try:
-            graph = choose_ways(graph, found.alternatives)
+            graph = fix_alternatives(graph, found.alternatives)
         except OperationsError as error:
             return str(error)
     if found.recomputed is not None and found.recomputed.points:

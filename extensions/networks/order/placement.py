@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import moves_of, peak_of
+from memplan.extensions.networks.operations.order_check import move_count, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import Goal
 from memplan.extensions.networks.order.search.nearness import nearby_orders
@@ -59,10 +59,10 @@ def order_and_place(
     def pose(order: Sequence[int]) -> Problem:
         return problem_of_order(inside.graph, order, alignment=alignment)
 
-    return order_and_pose(inside, pose, goal, control, on_order)
+    return order_and_plan(inside, pose, goal, control, on_order)
 
 
-def order_and_pose(
+def order_and_plan(
     inside: OrderedRegions,
     pose: Pose,
     goal: Goal,
@@ -89,7 +89,7 @@ def order_and_pose(
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
     with control.limit_to(rest).search_control(WORK_PER_S) as watched:
-        search.use(watched)
+        search.set_control(watched)
         best = PlannedOrders(inside.graph, search, order, pose, watched, rest).best_order(goal)
     return search.answer(best.order, control, PlanAndProblem(problem=best.problem, plan=best.plan))
 
@@ -101,7 +101,7 @@ class _PlannedOrder(NamedTuple):
 
     @property
     def quality(self) -> tuple[int, int]:
-        return self.plan.peak or 0, moves_of(self.order)
+        return self.plan.peak or 0, move_count(self.order)
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.extensions.networks.operations.program_graph import program_graph, remove_scopes
 from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.placement import order_and_place, order_and_pose
+from memplan.extensions.networks.order.placement import order_and_place, order_and_plan
 from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.planner.errors import FormatError, OptionError, count_text
 from memplan.planner.foreign import reading as importers
@@ -94,5 +94,5 @@ def reorder_program(
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reorder(order)).problem
 
-    answer = order_and_pose(OrderedRegions(drawn.graph), pose, "placed", control)
+    answer = order_and_plan(OrderedRegions(drawn.graph), pose, "placed", control)
     return ReorderedFile(answer, drawn.reorder(answer.order))

@@ -13,7 +13,7 @@ _SECONDS = 0.25
 """The time limit for planning the regions of one operation, in counted seconds."""
 
 
-def add_region_room(graph: OperationGraph, *, alignment: int) -> OperationGraph:
+def enlarge_workspaces_for_regions(graph: OperationGraph, *, alignment: int) -> OperationGraph:
     """Return a graph whose workspaces have room for all tensors that regions count.
 
     The work of an operation is a number of bytes, some of which are in tensors that its regions read or write. A

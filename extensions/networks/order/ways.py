@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import choose_ways, replace_fields
-from memplan.extensions.networks.operations.order_check import bytes_along, peak_of
+from memplan.extensions.networks.operations.graph_variants import fix_alternatives, replace_fields
+from memplan.extensions.networks.operations.order_check import live_bytes_by_operation, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
@@ -21,7 +21,7 @@ _PLAN_S = 1.0
 Ways = tuple[int, ...]
 
 
-def ways_of_least_work(graph: OperationGraph) -> Ways:
+def alternatives_of_least_work(graph: OperationGraph) -> Ways:
     """Return, for each operation, the alternative with the least work; among equal ones, the cheapest."""
     return _cheapest_ways(graph, [min(work for work, _ in row) for row in _work_and_cost(graph)])
 
@@ -35,11 +35,11 @@ def choose_cheapest_ways(
     """
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
-    room = dict(zip(found.order, bytes_along(ordered, found.order), strict=True))
+    room = dict(zip(found.order, live_bytes_by_operation(ordered, found.order), strict=True))
     cheapest = _cheapest_ways(graph, [found.peak - room[v] + row.work for v, row in enumerate(ordered.ops)])
     if cheapest == ways:
         return found.model_copy(update=changes)
-    rows = zip(choose_ways(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
+    rows = zip(fix_alternatives(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
     taken = replace_fields(ordered, ops=tuple(new if own.alternatives else row for new, row, own in rows))
     problem = problem_of_order(taken, found.order, alignment=alignment)
     limit_s = max(0.05, min(_PLAN_S, control.remaining_s))

@@ -13,9 +13,9 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.room_inside import add_region_room
+from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
 from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
+from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.frontier import drop_dominated
 from memplan.extensions.recompute.offload.bound import LinkedBound
 from memplan.extensions.recompute.offload.exact import MOST_STATES, can_search, search_all
@@ -115,11 +115,11 @@ class _Search:
         costs = costs_of(graph)
         self.once = sum(costs)
         self.most = None if options.extra_cost is None else int(options.extra_cost * self.once)
-        self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
+        self.floor = max(peak_lower_bound(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
         # Represent an operation with regions as a single run with one workspace, which is not repeated.
-        roomy = add_region_room(graph, alignment=1)
+        roomy = enlarge_workspaces_for_regions(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
@@ -214,7 +214,7 @@ class _Search:
         with control.search_control(WORK_PER_S) as watched:
             tries = self._tries(limit, least, watched)
             if tries and (least is None or tries[0].time < least):
-                best, least = tries[0].runs.steps(tries[0].chosen), tries[0].time
+                best, least = tries[0].runs.steps_of_choice(tries[0].chosen), tries[0].time
             is_settled = least == self.once + goal
             if not is_settled and can_search(self.program):
                 found, is_settled = self._search_fastest(limit, least, watched)
@@ -224,7 +224,7 @@ class _Search:
                 return best
             better = self._improve_choices(tries, limit, self.once + goal, watched)
             if better is not None and (least is None or better.time < least):
-                best = better.runs.steps(better.chosen)
+                best = better.runs.steps_of_choice(better.chosen)
         return best
 
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:

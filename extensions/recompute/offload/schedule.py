@@ -143,7 +143,7 @@ class Runs:
             return None
         return [*self.runs[:k], v, *self.runs[k:]]
 
-    def steps(self, chosen: TransferChoice) -> tuple[Step, ...]:
+    def steps_of_choice(self, chosen: TransferChoice) -> tuple[Step, ...]:
         """Return the steps of a choice in execution order."""
         table, tensor = chosen.table, self._table.table.tensor
         starts = (self._before + table.late)[: self.n].tolist()

@@ -16,8 +16,8 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
-from memplan.extensions.recompute.engines import ask
+from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
+from memplan.extensions.recompute.engines import minimise_by_engine
 from memplan.extensions.recompute.least import search_min_work
 from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.snapshots import Snapshots
@@ -151,7 +151,7 @@ def test_checker_accepts_removal_bounds_and_refuses_bounds_above_the_least_cost(
                 refused += 1
     assert min(taken, none, refused) > 0
     with pytest.raises(ValueError, match="no operation 99"):
-        CHECKER.check_beside(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 1, 99)
+        CHECKER.check_one_operation(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 1, 99)
 
 
 @pytest.mark.drawn
@@ -173,7 +173,7 @@ def test_checker_accepts_the_bound_operation_of_each_answer() -> None:
 def _is_proof(text: str, budget: int, cost: int | None, v: int) -> bool:
     """Return True if the checker accepts operation `v` as the proof of a bound."""
     try:
-        return bool(CHECKER.check_beside(text, budget, cost, v))
+        return bool(CHECKER.check_one_operation(text, budget, cost, v))
     except CHECKER.Refused:
         return False
 
@@ -195,7 +195,7 @@ def test_state_search_that_ends_early_returns_a_valid_lower_bound() -> None:
 
 def _min_of_program(program: Stages | Snapshots) -> int | None:
     """Return the least cost of an integer program, None if it has no solution."""
-    said = ask("highs", program.draft(0, program.max_cost), Control.from_limit(60), lambda _: False)
+    said = minimise_by_engine("highs", program.draft(0, program.max_cost), Control.from_limit(60), lambda _: False)
     assert said.has_ended
     return None if said.is_none else said.bound * program.cost_unit
 
@@ -283,7 +283,7 @@ def test_bound_recomputed_lets_an_output_overwrite_a_kept_input_that_is_recomput
     # The second operation overwrites the output of the first one, which then runs again.
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
-    assert bound_recomputed(graph) <= 8 < bound_unsearched(graph)[0]
+    assert peak_lower_bound(graph) <= 8 < bound_unsearched(graph)[0]
 
 
 def test_order_recompute_never_costs_less_for_a_tighter_limit() -> None:

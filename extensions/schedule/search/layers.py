@@ -146,7 +146,7 @@ class LayerTilings:
             tables: list[_Table] = []
             for size in tile_sizes(out.sizes[axis]):
                 spans = _spans(out.sizes[axis], size)
-                sources = [[window.source(a, b, length) for a, b in spans] for window, length in maps]
+                sources = [[window.input_range(a, b, length) for a, b in spans] for window, length in maps]
                 lengths = [[b - a for a, b in spans], *([b - a for a, b in source] for source in sources)]
                 varies = [False, *(len(set(source)) > 1 for source in sources)]
                 work = [-(-(b - a) // native) * native for a, b in spans]

@@ -12,7 +12,7 @@ from memplan.extensions.cascade.access.access_graph import MOST, AccessGraph
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.search.search import RegionSearch, worth_having
+from memplan.extensions.cascade.search.search import RegionSearch, undominated_regions
 from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.timing.figures import Run, StepFigures
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network, run_step
@@ -161,7 +161,7 @@ class NetworkSearch:
         graph, options = self.graph, self._region_steps.options
         range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
         is_several = range_rows[:, FOUND_TO] - range_rows[:, FOUND_FROM] > 1
-        range_rows = worth_having(range_rows[(range_rows[:, FOUND_PEAK] <= self.target.capacity) & is_several])
+        range_rows = undominated_regions(range_rows[(range_rows[:, FOUND_PEAK] <= self.target.capacity) & is_several])
         ranges: dict[tuple[int, int], list[list[int]]] = {}
         for row in range_rows.tolist():
             ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
@@ -274,7 +274,7 @@ class NetworkSearch:
         if (key, row.alternatives) not in self._fronts:
             fronts = []
             for way in range(1 + len(row.alternatives)):
-                asked = graph.choose_way(v, way), v, fast, self.target, self.objective, self.far
+                asked = graph.choose_alternative(v, way), v, fast, self.target, self.objective, self.far
                 fronts.append(LayerTilings(*asked).front() if row.role == "striped" else whole_front(*asked))
             self._fronts[key, row.alternatives] = LayerFront.join(fronts)
         return self._fronts[key, row.alternatives]

@@ -203,7 +203,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         if is_striped and made is None:
             continue  # skip an operation whose output nothing needs
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
-        macs = min(graph.choose_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
+        macs = min(graph.choose_alternative(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)
         moved += row.weights
         for read in row.reads:
@@ -211,7 +211,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
             for axis, window, seen in zip(axes, read.windows, made or (), strict=False) if is_striped else ():
                 axis[:] = False
                 for k in np.flatnonzero(seen).tolist():
-                    first, end = window.source(k, k + 1, len(axis))
+                    first, end = window.input_range(k, k + 1, len(axis))
                     axis[first:end] = True
             if axes[0].any() and axes[1].any():
                 needed[read.tensor] = _join_needs(needed.get(read.tensor), (axes[0], axes[1]))

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.comparing import LEAF, box_ends, halves, not_negative
+from memplan.extensions.shapes.symbols.comparing import LEAF, box_ends, box_halves, is_non_negative
 from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, scale
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 from memplan.extensions.shapes.symbols.space import Values
@@ -31,7 +31,7 @@ _MOST_UNCOMPARED = 16
 Found = Literal["proved", "refuted", "open"]
 
 
-def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
+def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
     """Return polynomials whose maximum is the lower bound: undominated sums of live sets, and ends of pinned buffers.
 
     Once `is_over` returns True, fewer are returned; their maximum is still a lower bound.
@@ -126,7 +126,7 @@ class ProofByBoxes:
         if self.table is not None and self.is_usable:
             every = np.arange(len(loads))[None, :]
             self.rooms = [
-                self.table.room(every, begin + np.arange(len(forms))[:, None], float(1 + over))
+                self.table.difference_coefficients(every, begin + np.arange(len(forms))[:, None], float(1 + over))
                 for begin, forms in zip(self.begins, peaks, strict=True)
             ]
 
@@ -150,7 +150,7 @@ class ProofByBoxes:
             if (refuted := self._worst_breaking_value(box, indices, every=count <= LEAF)) is not None:
                 return refuted
             if count > LEAF:
-                work += [(half, indices) for half in halves(box)]
+                work += [(half, indices) for half in box_halves(box)]
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
@@ -170,7 +170,7 @@ class ProofByBoxes:
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))
-        return all(not_negative(case, ends) for case in cases)
+        return all(is_non_negative(case, ends) for case in cases)
 
     def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
         """Return the worst value that violates the ratio, among all values of a box or its corners and midpoints."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram
 from memplan.extensions.shapes.search.stacking import Order, buffers_below
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, plus
+from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, plus
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
@@ -61,7 +61,7 @@ class _ProgramBuilder:
         forms, needed = self.max_forms(terms)
         if not needed:
             return 0
-        form_keys = needed if forms is None else tuple(sorted(key(form) for form in forms))
+        form_keys = needed if forms is None else tuple(sorted(hashable_form(form) for form in forms))
         if form_keys not in self.known:
             self.known[form_keys] = len(self.values)
             self.values.append(needed)
@@ -78,14 +78,14 @@ class _ProgramBuilder:
             if lower is None:
                 return None, tuple(sorted(terms))
             sums = (plus(each, self.sized.forms[form]) for each in lower)
-            ends[value, form] = {key(each): each for each in sums if each}
+            ends[value, form] = {hashable_form(each): each for each in sums if each}
         every = {end_form: each for end in ends.values() for end_form, each in end.items()}
         if not every:
             return [{}], ()
         if len(every) > MOST_FORMS:
             return None, tuple(sorted(terms))
         forms = self.sized.compare.drop_dominated(list(every.values()))
-        forms_left = {key(form) for form in forms}
+        forms_left = {hashable_form(form) for form in forms}
         needed = []
         for term in sorted(ends, key=lambda term: (-len(ends[term].keys() & forms_left), term)):
             if brought := ends[term].keys() & forms_left:

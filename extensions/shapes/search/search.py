@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms, ProgramsProof
-from memplan.extensions.shapes.search.certificate import Verdict, load_forms, prove_within
+from memplan.extensions.shapes.search.certificate import Verdict, lower_bound_forms, prove_within
 from memplan.extensions.shapes.search.programs import program_of
 from memplan.extensions.shapes.search.stacking import (
     Order,
     first_fit,
-    keeping_pins,
     order_for_any_sizes,
     order_of,
-    peaks,
-    pins_first,
+    order_respecting_pins,
+    order_with_pins_first,
+    peaks_of_order,
 )
-from memplan.extensions.shapes.search.values import cover, first_optimal, improve_order, offsets_alone
+from memplan.extensions.shapes.search.values import best_row_cover, first_optimal, improve_order, planned_offsets
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.polynomials import Polynomial
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
@@ -98,7 +98,7 @@ class _Search:
     def result(self, note: Callable[[ProvedPrograms], object]) -> ProvedPrograms:
         """Search until the best programs are proved or time is over, and return them."""
         sized = self.sized
-        self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
+        self.loads = lower_bound_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
             buffers = count_text(sized.count, "buffer")
             raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
@@ -160,7 +160,7 @@ class _Search:
                 self.planned.add(at)
                 left_s = min(1.0, self.deadline - time.monotonic())
                 offsets = (
-                    offsets_alone(self.sized, self.sizes[:, at], self.least[:, at], left_s) if left_s > 0 else None
+                    planned_offsets(self.sized, self.sizes[:, at], self.least[:, at], left_s) if left_s > 0 else None
                 )
                 if offsets is not None:
                     self._add_order(order_of(self.sized, offsets))
@@ -204,7 +204,7 @@ class _Search:
         sizes, least = self.sized.sizes(points), self.sized.min_offsets(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
-            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes, least) / bound)
+            self.orders[order] = np.append(ratios, peaks_of_order(self.sized, order, sizes, least) / bound)
         self.points += points
         self.sizes, self.least = np.append(self.sizes, sizes, axis=1), np.append(self.least, least, axis=1)
         self.bound = np.append(self.bound, bound)
@@ -212,11 +212,11 @@ class _Search:
     def _add_order(self, order: Order) -> Order:
         """Adapt an order to the pins, add it to the known orders, and return it."""
         if self.sized.pins:
-            order = keeping_pins(self.sized, order, self.sizes, self.least)
+            order = order_respecting_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
-                order = pins_first(self.sized, order, self.sizes, self.least)
+                order = order_with_pins_first(self.sized, order, self.sizes, self.least)
         if order not in self.orders:
-            self.orders[order] = peaks(self.sized, order, self.sizes, self.least) / self.bound
+            self.orders[order] = peaks_of_order(self.sized, order, self.sizes, self.least) / self.bound
         return order
 
     def _add_refuting_point(self, verdict: Verdict) -> bool:
@@ -259,7 +259,7 @@ class _Search:
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
-        covers = [cover(ratios, count) for count in range(1, (most or self.most) + 1)]
+        covers = [best_row_cover(ratios, count) for count in range(1, (most or self.most) + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         return [rows[i] for i in covers[first_optimal(worst)]]
 
@@ -322,7 +322,7 @@ class _Search:
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text
-        peak = min(int(peaks(self.sized, order, sizes, least)[0]) for order in orders)
+        peak = min(int(peaks_of_order(self.sized, order, sizes, least)[0]) for order in orders)
         ratio = Fraction(peak, int(self.bound[at]))
         programs = [
             program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})

@@ -30,7 +30,7 @@ def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int,
     return below_
 
 
-def peaks(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
+def peaks_of_order(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
     """Return the peak of an order at each sampled value, in bytes."""
     tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
@@ -41,16 +41,16 @@ def peaks(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArr
     return ends
 
 
-def pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
+def order_with_pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
     """Return an order with pinned buffers first, in ascending order of their offsets."""
     ends = least + sizes
     pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
     return (*pinned, *(buffer for buffer in order if buffer not in pinned))
 
 
-def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
+def order_respecting_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
     """Return an order in which each pinned buffer precedes all buffers that may end above its offset."""
-    pinned = pins_first(sized, (), sizes, least)
+    pinned = order_with_pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
     work = list(order[::-1])

@@ -20,7 +20,7 @@ WORK = 30_000_000
 """The number of steps in one round of moves, which takes about 20 ms."""
 
 
-def offsets_alone(
+def planned_offsets(
     sized: CompiledSizes, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
     """Return the offsets of a good plan at one value of the symbols, or None if none is found in time."""
@@ -55,7 +55,7 @@ def first_optimal(worst: Sequence[float]) -> int:
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
-def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
+def best_row_cover(ratios: NDArray[np.float64], count: int) -> list[int]:
     """Return `count` rows whose column-wise minimum is best in the worst case, selected greedily and by swaps.
 
     Ties are broken by the mean.

@@ -23,11 +23,11 @@ from memplan.extensions.shapes.symbols.polynomials import (
     Monomial,
     Polynomial,
     degree,
-    key,
+    hashable_form,
     minus,
-    names,
     plus,
     times,
+    variable_names,
 )
 from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart, Space, Values
 from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
@@ -76,10 +76,10 @@ class Comparer:
 
     def is_never_negative(self, polynomial: Polynomial) -> bool:
         """Return True if a polynomial is proved to be at least 0 for all values."""
-        form = key(polynomial)
+        form = hashable_form(polynomial)
         if form not in self._known:
             self._known[form] = self._is_plain(polynomial) or all(
-                not_negative(each, self.box) for each in self.lower_polynomials(polynomial)
+                is_non_negative(each, self.box) for each in self.lower_polynomials(polynomial)
             )
         return self._known[form]
 
@@ -101,10 +101,10 @@ class Comparer:
             if not work:
                 return False
             box = work.pop()
-            if all(not_negative(case, dict(zip(names_, box, strict=True))) for case in cases):
+            if all(is_non_negative(case, dict(zip(names_, box, strict=True))) for case in cases):
                 continue
             if prod(high - low + 1 for low, high in box) > LEAF:
-                work += halves(box)
+                work += box_halves(box)
                 continue
             rows = np.array([*product(*(range(low, high + 1) for low, high in box))], np.int64).T
             steps = {name: np.full(rows.shape[1], low) for name, low in others.items()}
@@ -117,10 +117,10 @@ class Comparer:
     def _is_plain(self, polynomial: Polynomial) -> bool:
         """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
-            inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
+            inner = (self.space.atoms.get(name) for name in sorted(variable_names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
                 return True
-        spread = self.space.spread(polynomial)
+        spread = self.space.value_bounds(polynomial)
         return spread is not None and spread[0] >= 0
 
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
@@ -162,12 +162,12 @@ class Comparer:
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
         """Return the sets of `max(p, 0)` atoms that may be `p` while all others are 0; empty for too many sets."""
         symbols: set[str] = set()
-        work = names(polynomials)
+        work = variable_names(polynomials)
         while work:
             name = work.pop()
             if (atom := self.space.atoms.get(name)) is not None and name not in symbols:
                 symbols.add(name)
-                work |= names([atom.inner])
+                work |= variable_names([atom.inner])
         maxima = sorted(name for name in symbols if isinstance(self.space.atoms[name], PositivePart))
         if len(maxima) > _MOST_MAXIMA:
             return []
@@ -228,7 +228,7 @@ class Comparer:
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
         """Return the polynomials that may be the maximum somewhere; samples decide most pairs, then proofs."""
-        different = {key(each): each for each in polynomials}
+        different = {hashable_form(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
         if table is None:
@@ -257,14 +257,14 @@ class Comparer:
             above, below = np.array(pairs).T
             error = table.error(box)
             is_sure, is_open = sign_masks(
-                table.room(above, below), table.bernstein_matrix(box), error[above] + error[below]
+                table.difference_coefficients(above, below), table.bernstein_matrix(box), error[above] + error[below]
             )
         for i, (left, right) in enumerate(pairs):
             if is_sure[i] or (is_open[i] and self.is_never_above(rows[right], rows[left])):
                 yield left, right
 
 
-def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
+def box_halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
     """Return the halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
@@ -273,12 +273,12 @@ def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
     return [(*box[:at], half, *box[at + 1 :]) for half in ((low, middle), (middle + 1, high))]
 
 
-def not_negative(polynomial: Exact, box: Box) -> bool:
+def is_non_negative(polynomial: Exact, box: Box) -> bool:
     """Return True if a polynomial over non-negative symbols is proved to be at least 0 in a box."""
     if not polynomial or all(value > 0 for value in polynomial.values()):
         return True
     polynomial = _divide_factors(polynomial, box)
-    variables = sorted(names([polynomial]))
+    variables = sorted(variable_names([polynomial]))
     if any(box[name][1] is None for name in variables):
         shifted: Exact = {(): Fraction(1)}
         total: dict[Monomial, Fraction] = {}
@@ -338,7 +338,7 @@ that their products are still valid sizes.
 """
 
 
-def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
+def step_ranges(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
     """Return the first and last step of each symbol; for an unbounded symbol, the last is `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
@@ -347,7 +347,7 @@ def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
     """Return values of the symbols: corners and midpoints of their ranges, and `count` random ones, log-uniform."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
-    steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
+    steps = step_ranges(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]
     corners = list(product(*axes))[: 3**4]
     drawn = np.random.default_rng(seed).uniform(size=(count, len(steps)))

@@ -14,9 +14,9 @@ from memplan.extensions.shapes.symbols.comparing import Comparer
 from memplan.extensions.shapes.symbols.polynomials import (
     Polynomial,
     constant,
+    constant_value,
     exact_quotient,
     minus,
-    number,
     plus,
     scale,
     times,
@@ -48,7 +48,7 @@ class SymbolicNumbers:
 
     def number_of(self, form: Polynomial) -> int:
         """Return a polynomial as a symbolic number, or as a plain int if it has no symbols."""
-        if (value := number(form)) is not None:
+        if (value := constant_value(form)) is not None:
             return value
         if len(form) > _MOST_TERMS:
             raise FormatError(f"sizes: must have at most {_MOST_TERMS} terms when multiplied out, got {len(form)}")
@@ -104,7 +104,7 @@ class SymbolicNumber(int):
         divisor = _polynomial_of(other)
         if (exact := exact_quotient(self.form, divisor)) is not None:
             return self.numbers.number_of(exact)
-        value = number(divisor)
+        value = constant_value(divisor)
         if value is None or value < 1:
             raise FormatError(
                 f"sizes: must divide by a number, or without remainder for all values, got {self} // {other}"

@@ -25,7 +25,7 @@ def variable(name: str, factor: int = 1) -> Polynomial:
     return {(name,): factor}
 
 
-def key(polynomial: Mapping[Monomial, Number]) -> tuple[tuple[Monomial, Number], ...]:
+def hashable_form(polynomial: Mapping[Monomial, Number]) -> tuple[tuple[Monomial, Number], ...]:
     """Return a hashable form of a polynomial, equal for equal polynomials."""
     return tuple(sorted(polynomial.items()))
 
@@ -97,14 +97,14 @@ def _monomial_rank(monomial: Monomial) -> tuple[int, Monomial]:
     return len(monomial), monomial
 
 
-def number(polynomial: Polynomial) -> int | None:
+def constant_value(polynomial: Polynomial) -> int | None:
     """Return the integer that a polynomial equals; None if it has variables."""
     if not polynomial:
         return 0
     return polynomial[()] if set(polynomial) == {()} else None
 
 
-def names(polynomials: Iterable[Mapping[Monomial, Number]]) -> set[str]:
+def variable_names(polynomials: Iterable[Mapping[Monomial, Number]]) -> set[str]:
     """Return the names of the variables in some polynomials."""
     return {name for polynomial in polynomials for monomial in polynomial for name in monomial}
 

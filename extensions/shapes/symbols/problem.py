@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
-from memplan.planner.errors import Break, buffer_named, excerpt, raise_rules
+from memplan.planner.errors import Break, buffer_name_rule, excerpt, raise_rules
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pair
 from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, tuple_from_list
@@ -74,7 +74,7 @@ class SymbolicProblem(Value):
         names = {buffer.id for buffer in self.buffers}
         for i, tensor in enumerate(self.tensors):
             if tensor.buffer is not None and tensor.buffer not in names:
-                breaks.append((("tensors", i, "buffer"), buffer_named(tensor.buffer)))
+                breaks.append((("tensors", i, "buffer"), buffer_name_rule(tensor.buffer)))
         if breaks:
             raise_rules(*breaks)
         self.sizeless_problem()

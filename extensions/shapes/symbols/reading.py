@@ -9,8 +9,8 @@ from typing import NoReturn
 from memplan.extensions.shapes.symbols.polynomials import (
     Polynomial,
     constant,
+    constant_value,
     minus,
-    number,
     plus,
     power,
     scale,
@@ -27,7 +27,7 @@ MOST_DIGITS = 19
 FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
-def read(text: str | int, space: Space, where: str) -> Polynomial:
+def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
     """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and its rule."""
     if isinstance(text, int):
         return constant(text)
@@ -106,7 +106,7 @@ class _Reader:
                     self.refuse("must divide without remainder for all values, or use //", tree)
                 return {monomial: value // divisor for monomial, value in left.items()}
             case ast.Pow():
-                exponent = number(right)
+                exponent = constant_value(right)
                 if exponent is None or not 0 <= exponent <= MOST_POWER:
                     self.refuse(f"must have powers from 0 to {MOST_POWER}", tree.right)
                 if len(left) > 1 and len(left) ** exponent > MOST_TERMS:
@@ -120,7 +120,7 @@ class _Reader:
         return times(left, right)
 
     def _positive_divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
-        value = number(polynomial)
+        value = constant_value(polynomial)
         if value is None or value < 1:
             self.refuse("must divide by a constant of at least 1", tree)
         return value

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus
+from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.extensions.shapes.symbols.space import Space, Values
 from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, add_way, excerpt
 from memplan.planner.model.rows import MAX_BYTES
@@ -132,7 +132,7 @@ class _Reader:
     def form(self, i: int, text: int | str) -> int:
         """Return the index in `forms` of a buffer's padded size."""
         if text not in self._by_text:
-            form = read(text, self.space, f"buffers[{i}].size")
+            form = parse_expression(text, self.space, f"buffers[{i}].size")
             if (rule := _size_rule(form, Comparer(self.space))) is not None:
                 self.wrong.append(f"buffers[{i}].size: {rule}, got {excerpt(text)}")
             self._by_text[text] = form, self._form_index(self.space.align(form, self.problem.alignment))
@@ -140,7 +140,7 @@ class _Reader:
 
     def place(self, i: int, field: str, text: int | str) -> int:
         """Return the index in `forms` of a buffer's pinned offset, or of its offset inside another buffer."""
-        form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
+        form, alignment = parse_expression(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
         rule = _size_rule(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
             rule = f"must be proved to be a multiple of the alignment ({alignment})"
@@ -169,7 +169,7 @@ class _Reader:
             yield i, at, self._form_index(distance)
 
     def _form_index(self, form: Polynomial) -> int:
-        at = self._by_key.setdefault(key(form), len(self.forms))
+        at = self._by_key.setdefault(hashable_form(form), len(self.forms))
         if at == len(self.forms):
             self.forms.append(form)
         return at

@@ -14,13 +14,13 @@ from memplan.extensions.shapes.symbols.polynomials import (
     Key,
     Polynomial,
     constant,
-    key,
+    constant_value,
+    hashable_form,
     minus,
-    names,
-    number,
     plus,
     scale,
     variable,
+    variable_names,
 )
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import MAX_BYTES, Value
@@ -101,21 +101,21 @@ class Space:
         """Return `floor(inner / divisor)` without whole parts of coefficients, so that equal atoms coincide."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
-        if number(rest) is not None:
+        if constant_value(rest) is not None:
             return whole
         return plus(whole, variable(self._atom_name("floor", rest, divisor)))
 
     def positive_part(self, inner: Polynomial) -> Polynomial:
         """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
-        if (value := number(inner)) is not None:
+        if (value := constant_value(inner)) is not None:
             return constant(max(0, value))
-        if next(value for _, value in reversed(key(inner))) < 0:
+        if next(value for _, value in reversed(hashable_form(inner))) < 0:
             return plus(inner, variable(self._atom_name("positive", scale(inner, -1), 0)))
         return variable(self._atom_name("positive", inner, 0))
 
     def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
         """Return the maximum of some polynomials as a polynomial."""
-        first, *others = sorted(polynomials, key=key)
+        first, *others = sorted(polynomials, key=hashable_form)
         for each in others:
             first = plus(first, self.positive_part(minus(each, first)))
         return first
@@ -131,7 +131,7 @@ class Space:
         return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
 
     def _atom_name(self, kind: str, inner: Polynomial, divisor: int) -> str:
-        atom = (kind, key(inner), divisor)
+        atom = (kind, hashable_form(inner), divisor)
         if atom not in self._names:
             self._names[atom] = name = f"@{len(self.atoms)}"
             self.atoms[name] = Floor(inner, divisor) if kind == "floor" else PositivePart(inner)
@@ -186,7 +186,7 @@ class Space:
             total += term
         return total
 
-    def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
+    def value_bounds(self, polynomial: Polynomial) -> tuple[int, int] | None:
         """Return bounds on a polynomial's values by interval arithmetic; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
@@ -206,7 +206,7 @@ class Space:
             assert high is not None
             return low, high
         atom = self.atoms[name]
-        spread = self.spread(atom.inner)
+        spread = self.value_bounds(atom.inner)
         assert spread is not None
         low, high = spread
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
@@ -226,7 +226,7 @@ class Space:
     def free_symbols(self, polynomial: Polynomial) -> set[str]:
         """Return the symbols of a polynomial, including those inside its atoms."""
         free_names: set[str] = set()
-        for name in names([polynomial]):
+        for name in variable_names([polynomial]):
             free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)
         return free_names
 

@@ -95,7 +95,7 @@ class PolynomialTable:
         sizes = (np.abs(self.whole) @ np.abs(frame.matrix)).max(axis=0)
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
-    def room(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
+    def difference_coefficients(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
         """Return coefficients of lower bounds on `factor * above - below`, over powers of symbols, by case and pair."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)

@@ -18,7 +18,7 @@ from memplan.api.cli.main import main
 from memplan.extensions.shapes.limits import ShapesLimits
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search import certificate, search
-from memplan.extensions.shapes.search.certificate import load_forms
+from memplan.extensions.shapes.search.certificate import lower_bound_forms
 from memplan.extensions.shapes.shapes import (
     LEAST_VERIFIED,
     QUESTION,
@@ -139,9 +139,9 @@ def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> 
 
 def test_load_forms_keeps_the_largest_of_too_many_live_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     sized = compile_sizes(draw_problem(9))
-    whole = load_forms(sized)
+    whole = lower_bound_forms(sized)
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
-    few = load_forms(sized)
+    few = lower_bound_forms(sized)
     assert len(few) == 1 < len(whole)
     top = {name: row.max or 1 for name, row in sized.space.symbols.items()}
     columns = sized.space.columns([top])

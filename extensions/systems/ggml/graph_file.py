@@ -81,7 +81,7 @@ class GgmlGraph:
     tensors: list[GgmlTensor] = field(default_factory=list)
     nodes: list[GgmlNode] = field(default_factory=list)
 
-    def root(self, k: int) -> int:
+    def root_tensor(self, k: int) -> int:
         """Return the number of the tensor that owns tensor k's bytes: its view source, or k itself."""
         view_of = self.tensors[k].view_of
         return k if view_of is None else view_of
@@ -114,7 +114,7 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
     for graph in graphs[1:]:
         _require_same_form(graphs[0], graph)
     used = {each for row in graphs[0].nodes for each in (row.node, *row.reads)}
-    used |= {graphs[0].root(each) for each in used}
+    used |= {graphs[0].root_tensor(each) for each in used}
     if rest := [row.tensor for row in graphs[0].tensors if row.tensor not in used]:
         raise FormatError(f"tensor {rest[0]}: must be computed or read by a node: is the file cut off?")
     return graphs

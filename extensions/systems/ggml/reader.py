@@ -69,14 +69,14 @@ class _Program:
         self.graph = graph = graphs[0]
         self.is_written = size is None
         self.bytes = list(tensor_bytes(graphs, size))
-        self.maker = {row.node: k for k, row in enumerate(graph.nodes) if graph.root(row.node) == row.node}
+        self.maker = {row.node: k for k, row in enumerate(graph.nodes) if graph.root_tensor(row.node) == row.node}
         self.last: dict[int, int] = {}
         for k, row in enumerate(graph.nodes):
-            self.last.update((graph.root(each), k) for each in row.reads)
-        self.home = {k: k for k in range(len(graph.tensors)) if graph.root(k) == k}
+            self.last.update((graph.root_tensor(each), k) for each in row.reads)
+        self.home = {k: k for k in range(len(graph.tensors)) if graph.root_tensor(k) == k}
         if options.views == "alias":
             self._merge_in_place()
-        self.written = {graph.root(row.node) for row in graph.nodes if row.op not in _VIEWS}
+        self.written = {graph.root_tensor(row.node) for row in graph.nodes if row.op not in _VIEWS}
         self.names = _unique_names(graph.tensors)
         computed = {row.type for row in graph.buffers if row.computed}
         self.has_pools = len(computed) > 1
@@ -89,8 +89,8 @@ class _Program:
         outputs = dict.fromkeys(
             self._buffer_name(k)
             for k, row in enumerate(self.graph.tensors)
-            if not self._is_outside(self.graph.root(k))
-            and (row.output or (self.graph.root(k) == k and k not in self.last and k in self.maker))
+            if not self._is_outside(self.graph.root_tensor(k))
+            and (row.output or (self.graph.root_tensor(k) == k and k not in self.last and k in self.maker))
         )
         self.draft.results = tuple(outputs)
         for k in dict.fromkeys(self.home.values()):
@@ -98,7 +98,7 @@ class _Program:
         for k, row in enumerate(self.graph.nodes):
             if row.op not in _VIEWS:
                 reads = dict.fromkeys(self._buffer_name(each) for each in row.reads)
-                changed = self.graph.root(row.node) != row.node or self.home[row.node] != row.node
+                changed = self.graph.root_tensor(row.node) != row.node or self.home[row.node] != row.node
                 result = self._buffer_name(row.node)
                 with self.draft.drawing(self._operation_facts(k)):
                     self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
@@ -114,7 +114,7 @@ class _Program:
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():
-                home = self.home[self.graph.root(source)]
+                home = self.home[self.graph.root_tensor(source)]
                 other = tensors[home]
                 same = (other.buffer, other.offset) == (row.buffer, row.offset) and row.buffer is not None
                 if same and row.bytes <= other.bytes and ends.get(home) == when and not tensors[source].output:
@@ -123,7 +123,7 @@ class _Program:
                     break
 
     def _buffer_name(self, k: int) -> str:
-        return self.names[self.home[self.graph.root(k)]]
+        return self.names[self.home[self.graph.root_tensor(k)]]
 
     def _is_outside(self, k: int) -> bool:
         """Return True for a tensor that ggml's graph allocator does not plan."""
@@ -161,7 +161,8 @@ class _Program:
         """Return the facts of node k; a node that reads an input in permuted order does not count as elementwise."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
-            each in self.home or tensors[each].shape == tensors[self.graph.root(each)].shape for each in row.reads
+            each in self.home or tensors[each].shape == tensors[self.graph.root_tensor(each)].shape
+            for each in row.reads
         )
         kind = kind_of(row.op, _ELEMENTWISE) if plain and row.op in IN_PLACE else None
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))

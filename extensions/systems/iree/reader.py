@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memplan.planner.errors import FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED
 
@@ -63,10 +63,10 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         for k, pack in enumerate(packs)
         for i, (start, end, size) in enumerate(pack.slices)
     ]
-    problem = problem_of(rows, names)
-    laid_out = offsets(text, _THIS_PASS) or {}
+    problem = problem_of_rows(rows, names)
+    laid_out = slice_offsets(text, _THIS_PASS) or {}
     places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
-    return ImportedProblem(problem, own_peak=_compiler_peak(sections), own_plan=plan_of(problem, places))
+    return ImportedProblem(problem, own_peak=_compiler_peak(sections), own_plan=plan_of_offsets(problem, places))
 
 
 @dataclass
@@ -143,7 +143,7 @@ def _compiler_peak(sections: list[_Section]) -> int | None:
     """
     total = 0
     shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
-    for section, after in pairs(shown_sections):
+    for section, after in paired_sections(shown_sections):
         sizes = [] if after is None else after.allocations
         if len(sizes) != len(section.allocations):
             return None
@@ -174,12 +174,12 @@ _CONSTANT = re.compile(r"^ *(%[\w$.-]+) = arith\.constant (-?\d{1,20}) : index\n
 _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
-def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
+def slice_offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
     """Return the offset of each slice by (pack, slice), with packs numbered through the file; None without offsets."""
     sections = list(_printed_sections(text, this_pass))
     offsets_: dict[tuple[int, int], int] = {}
     count = 0
-    for body, after in pairs(sections):
+    for body, after in paired_sections(sections):
         packs = [match[1] for match in _PACK.finditer(body)]
         if not packs:
             continue
@@ -202,7 +202,7 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
         yield heading[1] if this_pass in heading[2] else "", heading[3], text[heading.end() : end]
 
 
-def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
+def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
     """Return each section before the pass with the next unpaired section after it of the same function, else None.
 
     `sections` are tuples (when, function, section) in the order of the text.

@@ -41,7 +41,7 @@ class OpenSizes:
     def __post_init__(self) -> None:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
-    def learn(self) -> None:
+    def name_symbols(self) -> None:
         """Name the symbols after the program's named numbers, and derive their ranges from its assertions."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():

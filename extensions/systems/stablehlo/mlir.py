@@ -85,7 +85,7 @@ class Statements:
         return statements
 
 
-def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
+def separators(text: str, at: int = 0) -> Iterator[re.Match[str]]:
     """Yield commas, colons, arrows and spaces outside brackets, up to the first unmatched closing bracket."""
     depth = 0
     for token in _MARK.finditer(text, at):
@@ -106,8 +106,8 @@ def bracket_content(text: str, at: int) -> str:
     return text[at + 1 :]
 
 
-def split(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """Return the parts of a text that are separated by commas outside brackets, without surrounding spaces."""
-    places = [-1, *(mark.start() for mark in marks_of(text) if mark[0] == ","), len(text)]
+    places = [-1, *(mark.start() for mark in separators(text) if mark[0] == ","), len(text)]
     parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
     return parts if parts != [""] else []

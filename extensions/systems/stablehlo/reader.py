@@ -35,7 +35,7 @@ from memplan.extensions.systems.stablehlo.text import (
     HloModule,
     HloOperation,
     HloType,
-    constant,
+    constant_integers,
     module_of,
 )
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
@@ -162,7 +162,7 @@ def _open_sizes(module: HloModule) -> OpenSizes:
         if operation.kind != "get_dimension_size" and any(value.buffer for value in operands):
             break
         scope.update(_paired_values(operation, operation.results, program.operation(operation, scope)))
-    opened.learn()
+    opened.name_symbols()
     return opened
 
 
@@ -236,7 +236,7 @@ class _Program:
             if kind == "get_dimension_size":
                 size = operands[0].shape[operation.numbers("dim", "dimension")[0]]
                 return [_Value((), types[0], numbers=np.array(size, object))]
-            numbers = constant(operation) if kind == "constant" else self._known_result(operation, operands)
+            numbers = constant_integers(operation) if kind == "constant" else self._known_result(operation, operands)
         except (LookupError, ValueError, TypeError):
             raise FormatError(
                 f"{operation}: must have numbers, and operands that match its type and each other"

@@ -20,8 +20,8 @@ from memplan.extensions.systems.stablehlo.mlir import (
     Statement,
     Statements,
     bracket_content,
-    marks_of,
-    split,
+    separators,
+    split_at_commas,
 )
 from memplan.planner.errors import FormatError, excerpt
 
@@ -210,8 +210,10 @@ class HloFunction:
             return []
         label = self.statement.regions[0][0].text if self.statement.regions[0] else ""
         if header[1]:
-            return split(bracket_content(text, header.end() - 1))
-        return split(bracket_content(label, label.find("("))) if label.startswith("^") and "(" in label else []
+            return split_at_commas(bracket_content(text, header.end() - 1))
+        return (
+            split_at_commas(bracket_content(label, label.find("("))) if label.startswith("^") and "(" in label else []
+        )
 
 
 @dataclass
@@ -273,15 +275,15 @@ def module_of(data: bytes) -> HloModule:
 def _parse_type(text: str) -> HloType | None:
     """Return the type at the start of a text; None for types without memory."""
     text = text.strip()
-    text = text[: next((mark.start() for mark in marks_of(text)), len(text))]
+    text = text[: next((mark.start() for mark in separators(text)), len(text))]
     if text.startswith("tuple<"):
-        parts = [_parse_type(each) for each in split(text[6:-1])]
+        parts = [_parse_type(each) for each in split_at_commas(text[6:-1])]
         return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
     if (match := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
         return HloType((), "token") if match[1] is None else _parse_type(match[1])
     if (match := _SHAPED.fullmatch(text)) is None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
-    element, *encoding = split(match[2]) or [""]
+    element, *encoding = split_at_commas(match[2]) or [""]
     shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
     # A bounded dimension occupies memory for its maximum size.
     if (bounds := _BOUNDS.search(",".join(encoding))) is not None:
@@ -308,7 +310,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
     if head is None:
         raise FormatError(f"line {line}: must be an operation of StableHLO, got {excerpt(statement.text[:60])}")
     name, text = head[2], _OF_REGIONS.sub("", statement.text[head.end() :])
-    marks = list(marks_of(text))
+    marks = list(separators(text))
     end = next((mark.start() for mark in marks if mark[0].endswith("loc")), len(text))
     colon = next((mark for mark in reversed(marks) if mark[0].endswith(":") and mark.start() < end), None)
     begin, kind = (text[:end], "") if colon is None else (text[: colon.start()], text[colon.end() : end])
@@ -330,9 +332,9 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 def _result_types(text: str) -> list[HloType]:
     """Return the result types of a signature; a signature without an arrow lists only these."""
-    arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
+    arrows = [mark.end() for mark in separators(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
-    rows = split(bracket_content(text, 0) if text.startswith("(") else text)
+    rows = split_at_commas(bracket_content(text, 0) if text.startswith("(") else text)
     return [each for each in map(_parse_type, rows) if each is not None]
 
 
@@ -344,7 +346,7 @@ def _called_functions(body: list[HloOperation]) -> Iterator[str]:
             yield from _called_functions(region.body)
 
 
-def constant(operation: HloOperation) -> Array | None:
+def constant_integers(operation: HloOperation) -> Array | None:
     """Return the integers of a constant with few elements; None for other constants."""
     kind = operation.types[0]
     match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)

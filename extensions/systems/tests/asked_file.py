@@ -72,7 +72,7 @@ class AskedFile:
     tally: Counter[str]
     refused: dict[str, str] = field(default_factory=dict)
 
-    def ask(self, what: str, question: Callable[[], A]) -> A | None:
+    def answer_or_none(self, what: str, question: Callable[[], A]) -> A | None:
         """Return the answer to a question; if the question refuses the file, record and count this and return None."""
         try:
             return question()
@@ -111,7 +111,7 @@ class AskedFile:
         """Return True if no operation has regions, so that inputs and outputs live exactly as the graph states."""
         return self.graph is None or not any(row.regions for row in self.graph.ops)
 
-    def is_as_said(self, found: int, said: int) -> bool:
+    def is_consistent_peak(self, found: int, said: int) -> bool:
         """Return True if a computed peak equals the stated one, or is at most that if operations have regions."""
         return found == said if self.is_flat else found <= said
 
@@ -127,7 +127,7 @@ class AskedFile:
         return None if not isinstance(self.imported_file, ImportedProgram) else self._graph()
 
     def _graph(self) -> OperationGraph | None:
-        return self.ask("graph", lambda: graph_of_imported(self.imported_file).graph)
+        return self.answer_or_none("graph", lambda: graph_of_imported(self.imported_file).graph)
 
     @cached_property
     def order_answer(self) -> OrderAnswer | None:
@@ -135,4 +135,4 @@ class AskedFile:
         if graph is None:
             return None
         options = OrderOptions(time_limit_s=SECONDS, deterministic=True, goal="placed")
-        return self.ask("order", lambda: order(graph, options))
+        return self.answer_or_none("order", lambda: order(graph, options))

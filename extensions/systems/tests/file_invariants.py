@@ -82,7 +82,7 @@ def _reading_faults(file: AskedFile) -> Iterator[str]:
         file.tally["operations of another reading"] += 1
         del heard["order"], heard["explain"]
     for what, read in heard.items():
-        if file.ask(f"{what}'s reading", read) is not None:
+        if file.answer_or_none(f"{what}'s reading", read) is not None:
             said = [(each.rule, each.message) for each in readers[what].warnings]
             if missing := own.difference(said):
                 yield f"{what}: does not hear {sorted(dict(missing))}"
@@ -120,14 +120,14 @@ def _order_faults(file: AskedFile) -> Iterator[str]:
     graph, found = file.graph, file.order_answer
     if graph is None or found is None or not file.is_plain:
         return
-    if not file.is_as_said(file.live_bytes, found.given_peak):
+    if not file.is_consistent_peak(file.live_bytes, found.given_peak):
         yield f"order: {found.given_peak} bytes as given, {file.live_bytes} by the problem"
     ordered = found.ordered or graph
     if file.is_flat and (peak := graph_peak(ordered, found.order)) != found.peak:
         yield f"order: promises {found.peak} bytes, its order has {peak}"
     if found.placed_peak is not None and found.placed_peak < found.peak and found.status == PROVED:
         yield f"order: its plan takes {found.placed_peak} bytes, though {found.peak} are proved to be the least"
-    over = file.ask(
+    over = file.answer_or_none(
         "order in place",
         lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True)),
     )
@@ -139,13 +139,15 @@ def _order_faults(file: AskedFile) -> Iterator[str]:
 
 
 def _order_file_faults(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
-    written = file.ask("reordering", lambda: write_reordered(file.data, file.name, permute(ordered, found.order)).data)
+    written = file.answer_or_none(
+        "reordering", lambda: write_reordered(file.data, file.name, permute(ordered, found.order)).data
+    )
     if written is None:
         return
     file.tally["written in order"] += 1
     again = read_model(written, file.name, file.options)
     live = live_peak(again.problem)
-    if not file.is_as_said(live, found.peak):
+    if not file.is_consistent_peak(live, found.peak):
         yield f"order: promises {found.peak} bytes, the file that it writes has {live}"
     placed = plan(again.problem, options=PlanOptions(time_limit_s=SECONDS, deterministic=True))
     promised = found.placed_peak
@@ -159,13 +161,15 @@ def _best_order_faults(file: AskedFile) -> Iterator[str]:
     if found is None or not file.is_plain:
         return
     control = Control().begin(PlanOptions(time_limit_s=SECONDS, deterministic=True))
-    best = file.ask("plan in the best order", lambda: reorder(file.data, file.name, control, file.options).answer)
+    best = file.answer_or_none(
+        "plan in the best order", lambda: reorder(file.data, file.name, control, file.options).answer
+    )
     if best is None or best.placed_peak is None:
         return
     if file.is_flat and best.placed_peak < found.lower_bound:
         yield f"plan --order best: {best.placed_peak} bytes, though order proves {found.lower_bound}"
     placed, problem = best.placed, file.imported_file.problem
-    if placed is not None and not file.is_as_said(live_peak(placed.problem), best.peak):
+    if placed is not None and not file.is_consistent_peak(live_peak(placed.problem), best.peak):
         yield f"plan --order best: {live_peak(placed.problem)} bytes alive in its problem, {best.peak} by its order"
     if placed is not None and set(placed.problem.buffers.ids) != set(problem.buffers.ids):
         lost = sorted(map(str, set(problem.buffers.ids) ^ set(placed.problem.buffers.ids)))
@@ -180,10 +184,12 @@ def _cascade_faults(file: AskedFile) -> Iterator[str]:
         return
     # The graph has unrounded sizes, so cascade must round them up to the problem's alignment.
     alignment = int(file.imported_file.problem.buffers.alignment.max(initial=1))
-    found = file.ask("cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)))
+    found = file.answer_or_none(
+        "cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment))
+    )
     if found is None or found.layers is None:
         return
-    if not file.is_as_said(file.live_bytes, live_peak(found.layers.problem)):
+    if not file.is_consistent_peak(file.live_bytes, live_peak(found.layers.problem)):
         yield f"cascade: {live_peak(found.layers.problem)} bytes layer by layer, {file.live_bytes} by the problem"
     if found.layers_peak < file.live_bytes:
         yield f"cascade: a plan of {found.layers_peak} bytes layer by layer, {file.live_bytes} are alive"
@@ -222,7 +228,7 @@ def _explain_faults(file: AskedFile) -> Iterator[str]:
         written = write_reordered(file.data, file.name, permute(graph, repair.order or ())).data
         live = live_peak(read_model(written, file.name, file.options).problem)
         file.tally["repairs written"] += 1
-        if not file.is_as_said(live, repair.live_peak):
+        if not file.is_consistent_peak(live, repair.live_peak):
             yield f"explain: a repair promises {repair.live_peak} bytes, the file with it has {live}"
 
 
@@ -241,7 +247,7 @@ def _check_faults(file: AskedFile) -> Iterator[str]:
 def _compare_faults(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
     options = CompareOptions(name=file.name, time_limit_s=SECONDS, **fields)
-    found = file.ask("compare", lambda: compare(file.data, options))
+    found = file.answer_or_none("compare", lambda: compare(file.data, options))
     if found is None:
         return
     ours = found.memplan_with_views or found.memplan
@@ -262,7 +268,7 @@ def _convert_faults(file: AskedFile) -> Iterator[str]:
 
     def convert_file(**more: Any) -> Any:
         options = ConvertOptions(name=file.name, time_limit_s=SECONDS, **fields, **more)
-        return file.ask(f"convert {more.get('to', '')}".strip(), lambda: convert(file.data, options=options))
+        return file.answer_or_none(f"convert {more.get('to', '')}".strip(), lambda: convert(file.data, options=options))
 
     own = file.imported_file.problem
     found = convert_file(to="json")
@@ -302,7 +308,7 @@ def _plan_file_faults(file: AskedFile) -> Iterator[str]:
         return
     fields = file.options.model_dump(exclude_defaults=True)
     options = ConvertOptions(name=file.name, time_limit_s=SECONDS, to=target, **fields)
-    written = file.ask("convert with a plan", lambda: convert(file.data, file.plan, options=options))
+    written = file.answer_or_none("convert with a plan", lambda: convert(file.data, file.plan, options=options))
     if written is None:
         return
     file.tally["plans written"] += 1

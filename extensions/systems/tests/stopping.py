@@ -22,7 +22,7 @@ LATER = 1e6
 
 
 @dataclass
-class Asks:
+class CheckCounter:
     """A counter of a call's checks whether to stop; it stops the call after check number `last`."""
 
     last: float = inf
@@ -39,7 +39,7 @@ class Asks:
 class CancelledAt(threading.Event):
     """An event that counts as set after the n-th check."""
 
-    def __init__(self, asks: Asks) -> None:
+    def __init__(self, asks: CheckCounter) -> None:
         super().__init__()
         self.asks = asks
 
@@ -49,7 +49,7 @@ class CancelledAt(threading.Event):
 
 
 @contextmanager
-def clock_of(asks: Asks) -> Iterator[None]:
+def clock_of(asks: CheckCounter) -> Iterator[None]:
     """Expire all deadlines after the n-th check.
 
     Deadlines derived from the remaining time, such as those of a search, are then in the past, too.
@@ -65,7 +65,7 @@ def clock_of(asks: Asks) -> Iterator[None]:
 def stop_question(
     question: Question[Any],
     body: dict[str, Any],
-    asks: Asks,
+    asks: CheckCounter,
     *,
     by_clock: bool,
     take: Callable[[Any], object] = ignore_report,

@@ -13,7 +13,7 @@ import pytest
 from memplan import read_problem
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.imported import ImportedProblem
-from memplan.planner.foreign.names_in_files import names_in, names_read
+from memplan.planner.foreign.names_in_files import names_in, names_of_imported
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
@@ -185,4 +185,4 @@ def test_names_of_an_application_contain_models_as_spans_and_the_model_of_each_b
         ("model", "network", 4, 5),
     ]
     assert list(names.models) == [str(each).partition("/")[0] for each in problem.buffers.ids]
-    assert names_read(path.read_bytes(), None) == names
+    assert names_of_imported(path.read_bytes(), None) == names

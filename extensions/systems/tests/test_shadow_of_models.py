@@ -13,7 +13,7 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions, Views
-from memplan.planner.foreign.reading import read_as
+from memplan.planner.foreign.reading import read_format
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
@@ -41,7 +41,7 @@ def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
     """Return those imported small models of a format that contain operations, together with the operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
-    read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
+    read = [read_format(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
     return [(found, found.operations) for found in read if isinstance(found, ImportedProgram)]
 
 
@@ -66,7 +66,7 @@ def test_shadow_execution_of_every_model_accepts_its_plan(name: str, views: View
         assert shadow(operations, plan) == ()
 
 
-def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
+def shortened_lifetimes(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
     """Yield the problem with one lifetime shortened by a step, a plan that reuses its bytes then, and the buffer.
 
     Two buffers are pinned to one offset, which the wrong lifetimes allow; `auto` places all other buffers.
@@ -89,7 +89,7 @@ def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
 def test_shadow_execution_detects_a_lifetime_that_is_one_step_too_short(name: str) -> None:
     mistakes = 0
     for found, operations in models(name, "separate"):
-        for wrong, plan, victim in cut_short(found.problem):
+        for wrong, plan, victim in shortened_lifetimes(found.problem):
             assert verify(wrong, plan) == ()
             assert victim.id in {clobber.buffer for clobber in shadow(operations, plan)}
             mistakes += 1

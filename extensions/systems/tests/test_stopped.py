@@ -14,7 +14,7 @@ from lab import stops
 from lab.stops import HERE, Tally, contradiction, draw_question, stopped_here
 from lab.support.drawn_calls import draw_inputs
 from memplan.extensions.systems.tests import stopping
-from memplan.extensions.systems.tests.stopping import Asks, stop_question
+from memplan.extensions.systems.tests.stopping import CheckCounter, stop_question
 from memplan.questions import QUESTIONS
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
@@ -45,10 +45,13 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_stopped_at_any_check_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
-        whole = Asks()
+        whole = CheckCounter()
         assert stop_question(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
         for last in range(0, whole.count + 1, max(1, whole.count // MOMENTS)):
-            assert stop_question(QUESTIONS[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
+            assert stop_question(QUESTIONS[name], body, CheckCounter(last), by_clock=by_clock) == "answered", (
+                last,
+                body,
+            )
 
 
 @pytest.mark.drawn

@@ -7,7 +7,7 @@ from collections import defaultdict
 from memplan.extensions.systems.online import place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, common_alignment, tensors
 
 _BLOCK = 256
 _LEVELS = 6
@@ -80,7 +80,7 @@ def _size_class(size: int) -> tuple[int, int]:
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers in time order, in blocks of 256 bytes, each in the lowest size class with a sufficient block."""
     rows = tensors(problem)
-    unit = align(_BLOCK, granule(problem, rows))
+    unit = align(_BLOCK, common_alignment(problem, rows))
     room = 2 * sum(max(align(row.size, unit), _BLOCK) for row in rows)
     return place_online(problem, stop_check, _BLOCK, _SizeClasses(room or _BLOCK))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensor_alignment, tensors
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
@@ -75,7 +75,7 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
     The original visits every time step; this code visits only those at which a buffer starts, with the same result.
     """
-    ranges = [_LiveRange(tensor, i, step(problem, tensor, 0)) for i, tensor in enumerate(alive)]
+    ranges = [_LiveRange(tensor, i, tensor_alignment(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
         stop_check()
         together = [one for one in ranges if one.tensor.start <= time < one.tensor.end]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
 def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerAnswer:
     """Place every buffer in the smallest sufficient gap; empty buffers and those never alive get offset 0."""
     rows = tensors(problem)
-    step = granule(problem, rows)
+    step = common_alignment(problem, rows)
     placements = {tensor.position: (0, 0) for tensor in rows}
     by_offset: list[tuple[int, Interval]] = []
     for interval in sorted(_intervals(rows), key=order):

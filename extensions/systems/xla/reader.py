@@ -17,7 +17,7 @@ from memplan.extensions.systems.protobuf import ProtobufMessage
 from memplan.extensions.systems.xla import text as xla_text
 from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -57,8 +57,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     ]
     program = module.message(_MODULE, "hlo_module")
     name = program.text(1, "name") if program is not None else None
-    problem = problem_of(rows, pools.values(), name or None)
-    own_plan = plan_of(problem, _xla_offsets(assignment, traces))
+    problem = problem_of_rows(rows, pools.values(), name or None)
+    own_plan = plan_of_offsets(problem, _xla_offsets(assignment, traces))
     return ImportedProblem(problem, own_peak=_xla_peak(assignment, traces), own_plan=own_plan)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from memplan.planner.errors import FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 ALIGNMENT = 64
@@ -56,8 +56,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
                 {"id": group.name, "size": group.size, "alignment": options.alignment or ALIGNMENT, "pools": (name,)}
                 | times
             )
-    problem = problem_of(rows, pools)
-    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
+    problem = problem_of_rows(rows, pools)
+    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of_offsets(problem, offsets))
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:

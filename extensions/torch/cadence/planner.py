@@ -40,7 +40,7 @@ class _PoolState:
     alignment: int
     contents: list[_PlacedTensor]
 
-    def takes(self, tensor: Tensor, offset: int) -> bool:
+    def can_hold(self, tensor: Tensor, offset: int) -> bool:
         """Return True if the pool allows a tensor and its end, rounded up to the alignment, is within the size."""
         fits = self.size is None or align(offset + tensor.size, self.alignment) <= self.size
         return fits and self.position in tensor.pools
@@ -85,7 +85,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
     offset = 0
-    while pool.takes(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
+    while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
         offset = align(other.end, pool.alignment)
     return offset
@@ -152,7 +152,7 @@ def _place_in_first(
         if pool.position not in tensor.pools:
             continue
         offset = rule(pool, tensor, stop_check)
-        if pool.takes(tensor, offset):
+        if pool.can_hold(tensor, offset):
             _add_to_pool(pool, tensor, offset, problem)
             if is_sorted:
                 pool.contents.sort(key=attrgetter("offset"))

@@ -24,7 +24,7 @@ from memplan.extensions.torch.executorch.specs import (
     Spec,
     SpecPlacements,
     SpecsRequest,
-    pose,
+    problem_of_request,
     request_of,
     spec_placements,
 )
@@ -98,7 +98,7 @@ class MemplanAlgorithm:
 
     def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
         """Plan a request; if the plan is not proved optimal, return ExecuTorch's own plan if that is smaller."""
-        problem = pose(request)
+        problem = problem_of_request(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None
         self._placed.setdefault(graph_module, []).extend(request.specs)

@@ -70,7 +70,7 @@ class SpecsRequest:
     taken: tuple[int, ...] = ()
     padding: int = 0
 
-    def beginning(self, mem_id: int) -> int:
+    def lowest_offset(self, mem_id: int) -> int:
         """Return the lowest offset at which a tensor of this memory may be placed."""
         taken = self.taken[mem_id] if mem_id < len(self.taken) else 0
         return -(-taken // self.alignment) * self.alignment
@@ -99,7 +99,7 @@ def _spec_names(graph_module: Any) -> dict[Spec, str]:
     return names
 
 
-def pose(request: SpecsRequest) -> Problem:
+def problem_of_request(request: SpecsRequest) -> Problem:
     """Return the request as a problem; raises ProblemError for specs that cannot be placed."""
     names = dict(zip(request.specs, request.names, strict=True))
     mem_ids = {spec: _memory_number(spec, name) for spec, name in names.items()}
@@ -152,7 +152,7 @@ def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> Spec
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
-    offsets = [row.offset + request.beginning(mem_id) for row, mem_id in zip(rows, mem_ids, strict=True)]
+    offsets = [row.offset + request.lowest_offset(mem_id) for row, mem_id in zip(rows, mem_ids, strict=True)]
     objects = _object_numbers(request.specs, mem_ids, offsets)
     all_places = map(Place, mem_ids, objects, offsets)
     places = dict(zip(request.specs, all_places, strict=True))

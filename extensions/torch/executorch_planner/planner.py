@@ -21,7 +21,7 @@ class _SharedObject:
     held: list[tuple[Tensor, int, int]] = field(default_factory=list)
     """The tensors in the object, each with its offset there and its end offset."""
 
-    def take(self, tensor: Tensor, offset: int, size: int) -> None:
+    def add_tensor(self, tensor: Tensor, offset: int, size: int) -> None:
         self.held.append((tensor, offset, offset + size))
 
     def last_conflicting_end(self, tensor: Tensor) -> int:
@@ -57,15 +57,15 @@ def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -
     """Place a tensor at the start of a conflict-free object, else above the conflicts in one, else in a new one."""
     for shared in objects:
         if not any(other.meets(tensor) for other, _, _ in shared.held):
-            shared.take(tensor, 0, size)
+            shared.add_tensor(tensor, 0, size)
             return
     for shared in objects:
         end = shared.last_conflicting_end(tensor)
         if 0 < end <= shared.size - size:
-            shared.take(tensor, end, size)
+            shared.add_tensor(tensor, end, size)
             return
     objects.append(_SharedObject(size))
-    objects[-1].take(tensor, 0, size)
+    objects[-1].add_tensor(tensor, 0, size)
 
 
 def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:

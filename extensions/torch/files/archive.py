@@ -17,7 +17,7 @@ from typing import Any
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.torch.files.fx import read_graph
-from memplan.extensions.torch.files.sizes import names_in, size_of
+from memplan.extensions.torch.files.sizes import evaluated_size, symbols_in_size
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions
@@ -96,7 +96,7 @@ class _Tensor:
             raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
         self.shape, self._strides = (
-            tuple(size_of(dim, dims) for dim in _list_at(row, k)) for k in ("sizes", "strides")
+            tuple(evaluated_size(dim, dims) for dim in _list_at(row, k)) for k in ("sizes", "strides")
         )
 
     def element_size(self) -> int:
@@ -228,7 +228,7 @@ def _value_names(row: Any) -> Iterator[str]:
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
-    return {name for row in values.values() for dim in _list_at(row, "sizes") for name in names_in(dim)}
+    return {name for row in values.values() for dim in _list_at(row, "sizes") for name in symbols_in_size(dim)}
 
 
 def _require_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:

@@ -32,7 +32,7 @@ def node_facts(node: Any, k: int) -> OperationFacts:
     return OperationFacts(str(node.name), kind, attributes, (k,))
 
 
-def draws(node: Any) -> bool:
+def draws_random_numbers(node: Any) -> bool:
     """Return True if an operation draws random numbers, according to its tags."""
     return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
 

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
+from memplan.extensions.torch.files.facts import draws_random_numbers, node_facts, value_facts
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
@@ -56,7 +56,7 @@ class _Graph:
     def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
         self.options = options
         self.constants = constants
-        self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_by(node)}
+        self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_nodes(node)}
         self.names: dict[Any, tuple[str | None, ...]] = {}
         self.views: list[int] = []
         self.opaque: list[Finding] = []
@@ -74,7 +74,9 @@ class _Graph:
         elif is_getitem(node):
             self._add_getitem(node)
         elif node.op == "call_function":
-            with self.draft.drawing(node_facts(node, k), has_effects=draws(node) or _is_higher_order(node)):
+            with self.draft.drawing(
+                node_facts(node, k), has_effects=draws_random_numbers(node) or _is_higher_order(node)
+            ):
                 self._add_operation(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: export the model first"
@@ -97,9 +99,11 @@ class _Graph:
             message = f"node {excerpt(node.name)}: what {node.target} needs inside is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
         values = values_of(node)
-        bases = [self._buffer_of(source) for source in storages_of(node, len(values))]
+        bases = [self._buffer_of(source) for source in shared_storage_nodes(node, len(values))]
         for_itself = self.options.views == "separate"
-        changed = [name for name in map(self._buffer_of, changed_by(node)) if name and not self.draft.is_constant(name)]
+        changed = [
+            name for name in map(self._buffer_of, changed_nodes(node)) if name and not self.draft.is_constant(name)
+        ]
         names: list[str | None] = []
         for k, (value, base) in enumerate(zip(values, bases, strict=True)):
             if base is None or (for_itself and base not in changed):
@@ -193,7 +197,7 @@ def _set_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
             yield argument, node.kwargs[argument.name]
 
 
-def storages_of(node: Any, count: int) -> Iterator[Any]:
+def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
     """Yield, for each value of a node, the node whose storage the value certainly shares, or None.
 
     In the schema of an operation that returns a list of views, "*" marks the argument that any output may alias.
@@ -222,7 +226,7 @@ def _is_certain_view(node: Any, source: Any) -> bool:
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 
 
-def changed_by(node: Any) -> Iterator[Any]:
+def changed_nodes(node: Any) -> Iterator[Any]:
     """Yield the nodes whose tensors an operation changes in place."""
     for argument, value in _set_arguments(node):
         if argument.alias_info is not None and argument.alias_info.is_write:

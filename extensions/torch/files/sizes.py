@@ -28,7 +28,7 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
 _LONGEST = 300
 
 
-def size_of(dim: Any, dims: Mapping[str, int]) -> int:
+def evaluated_size(dim: Any, dims: Mapping[str, int]) -> int:
     """Return a size as a number; expressions are evaluated with the sizes of symbols in `dims`. Raises FormatError."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
@@ -48,7 +48,7 @@ def _expression(dim: Any) -> ast.expr | None:
         raise FormatError(f"sizes: must be numbers or expressions of symbols, got {excerpt(text)}") from None
 
 
-def names_in(dim: Any) -> Iterator[str]:
+def symbols_in_size(dim: Any) -> Iterator[str]:
     """Yield the symbols in a size, which are written as Python names or as sympy's Symbol('s0', integer=True)."""
     expression = _expression(dim)
     calls = [part for part in ast.walk(expression) if isinstance(part, ast.Call)] if expression is not None else []

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
 from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
 from memplan.planner.errors import FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _FREED = ("free_completed", "free")
@@ -45,7 +45,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a snapshot as a problem; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "PyTorch's snapshots")
-    steps = steps_of(data)
+    steps = recorded_steps(data)
     rows: list[dict[str, Any]] = []
     addresses: dict[int | str, int] = {}
     own_peak = 0
@@ -70,8 +70,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
                 addresses[name] = places.offset(tensor.address)
                 highest = max(highest, addresses[name] + size)
             own_peak += highest
-    problem = problem_of(rows, dict.fromkeys(pool for row in rows for pool in row["pools"]))
-    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
+    problem = problem_of_rows(rows, dict.fromkeys(pool for row in rows for pool in row["pools"]))
+    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of_offsets(problem, addresses))
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
@@ -95,7 +95,7 @@ def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
     return start, last + 1 if tensor.end is None else max(tensor.end, 1)
 
 
-def steps_of(data: bytes) -> dict[int, StepMemory]:
+def recorded_steps(data: bytes) -> dict[int, StepMemory]:
     """Return the recorded step of each device that has events, by device number; raises FormatError."""
     snapshot = _read_plain(data)
     traces = {device: trace for device, trace in enumerate(_list_field(snapshot, "device_traces")) if trace}

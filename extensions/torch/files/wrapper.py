@@ -19,7 +19,7 @@ from typing import Any
 
 from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, plan_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, plan_of_offsets, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
@@ -84,7 +84,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         warnings=findings,
         own_peak=sum(storage.size for storage in used.values()),
         own_problem=own,
-        own_plan=plan_of(own, {row.name: row.offset for row in buffers}),
+        own_plan=plan_of_offsets(own, {row.name: row.offset for row in buffers}),
     )
 
 

@@ -140,7 +140,7 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
     # Values between two block sizes have the same effect, and torch refuses values up to the size of a shared segment,
     # so only block sizes above that are tried.
-    sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.counts(row) and row.size > LARGE_SEGMENT)
+    sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.is_counted(row) and row.size > LARGE_SEGMENT)
     values = sorted({*sizes, *(size + 1 for size in sizes)})
     tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]
     found_by = [
@@ -189,7 +189,7 @@ def _priming_rows(
     """
     of_stream = Counter[int]()
     for row in step.tensors:
-        if device.counts(row) and row.size > SMALL and row.private is None:
+        if device.is_counted(row) and row.size > SMALL and row.private is None:
             of_stream[row.stream] += row.size
     if not of_stream or settings.expandable or reserved is None:
         return
@@ -238,7 +238,7 @@ def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettin
 
 def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
     """Return the peak sum of allocated block bytes during a step."""
-    sizes = [settings.round_size(row.size) if device.counts(row) else 0 for row in step.tensors]
+    sizes = [settings.round_size(row.size) if device.is_counted(row) else 0 for row in step.tensors]
     live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
     for event in step.events:
         live += sizes[event] if event >= 0 else -sizes[~event]

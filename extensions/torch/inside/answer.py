@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.torch.files.snapshot import graph_name, lifetime, steps_of
+from memplan.extensions.torch.files.snapshot import graph_name, lifetime, recorded_steps
 from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
 from memplan.extensions.torch.inside.advice import Advice, advice_of
 from memplan.extensions.torch.inside.demand import (
@@ -194,7 +194,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     """
     device = validate_options(FitsOptions, options)
     answers = []
-    for number, step in steps_of(data).items():
+    for number, step in recorded_steps(data).items():
         answer, simulated = judge_step(step, device), simulate(step, device, None)
         recorded = Recorded(
             device=number,
@@ -336,7 +336,7 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
     return [
         tensor
         for tensor in step.tensors
-        if device.counts(tensor)
+        if device.is_counted(tensor)
         and (tensor.phase == "given" or tensor.start < at)
         and (tensor.end is None or tensor.end >= at)
     ]

@@ -23,12 +23,12 @@ from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.extensions.torch.files.fx import values_of
 from memplan.extensions.torch.inside.graphs import ModuleGraph, flops_of, graph_of
 from memplan.extensions.torch.inside.needs import (
+    bytes_besides_resident,
     bytes_of,
+    bytes_of_both_passes,
     gradient_bytes,
     inputs_of,
     maker_of,
-    needed_beside,
-    needed_by,
     refuse_above,
 )
 from memplan.extensions.torch.inside.passes import clone_operations, reorder_module, reordered
@@ -75,12 +75,12 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     def partition_graph(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
         forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
         if partition.capacity is not None:
-            partition.refuse(needed_by(forward, backward, num_fwd_outputs))
+            partition.refuse(bytes_of_both_passes(forward, backward, num_fwd_outputs))
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
         order = _reorder(graph, partition.time_limit_s)
-        needed = needed_beside(order, None)
+        needed = bytes_besides_resident(order, None)
         partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
         return interpret(order)
 

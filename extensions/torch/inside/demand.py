@@ -24,7 +24,7 @@ _TRY_S = 2.0
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
     """Return the peak of live storage bytes, and the number of events up to that moment."""
-    counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
+    counted = [tensor.size if device.is_counted(tensor) else 0 for tensor in step.tensors]
     live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0
     for k, event in enumerate(step.events):
@@ -39,7 +39,7 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
     last, names = len(step.events), pools_of(step, "device")
     buffers = []
     for k, (tensor, pool) in enumerate(zip(step.tensors, names, strict=True)):
-        if device.counts(tensor):
+        if device.is_counted(tensor):
             name = f"{k} {tensor.module or tensor.role}: {tensor.operation or tensor.line}"
             start, end = lifetime(tensor, last)
             row = Buffer(id=name, size=tensor.size, start=start, end=end, alignment=device.alignment, pools=(pool,))
@@ -56,7 +56,7 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*step.unmeasured, *(row.operation for row in own))))
 
 
-def is_within(step: StepMemory, device: FitsOptions) -> bool:
+def is_sure_to_fit(step: StepMemory, device: FitsOptions) -> bool:
     """Return True if a step certainly fits the usable bytes of a device."""
     live_peak, usable = live_peak_of(step, device)[0], device.usable_bytes or 0
     if unsure_operators(step, device):
@@ -137,7 +137,7 @@ def simulate(
         if position in step.released:
             allocator.release_free()
         tensor = step.tensors[event if event >= 0 else ~event]
-        if not device.counts(tensor):
+        if not device.is_counted(tensor):
             continue
         if event < 0:
             allocator.free_block(blocks.pop(~event))

@@ -73,6 +73,6 @@ class FitsOptions(QuestionOptions):
         """Return the settings of the caching allocator; `cuda` means those of the snapshot, or the defaults."""
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
-    def counts(self, storage: Storage) -> bool:
+    def is_counted(self, storage: Storage) -> bool:
         """Return True if a storage occupies the device's memory; the step counters of optimizers are on the host."""
         return storage.size > 0 and not (storage.is_on_host and self.is_simulated)

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from memplan.extensions.torch.files.snapshot import steps_of
+from memplan.extensions.torch.files.snapshot import recorded_steps
 from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snapshot, judge_step
-from memplan.extensions.torch.inside.demand import is_within, unsure_operators
+from memplan.extensions.torch.inside.demand import is_sure_to_fit, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.extensions.torch.inside.step import TorchStep
-from memplan.extensions.torch.inside.ways import sizes_of, ways
+from memplan.extensions.torch.inside.ways import find_remedies, sizes_of
 from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.questions.reading import validate_options
@@ -49,7 +49,7 @@ def fits(
     device = validate_options(FitsOptions, options)
     step = TorchStep(model, inputs, loss, targets, optimizer)
     with prefix_file_name("snapshot"):
-        beside = None if snapshot is None else steps_of(snapshot)
+        beside = None if snapshot is None else recorded_steps(snapshot)
     run = partial(
         TorchStep.record, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
     )
@@ -60,8 +60,8 @@ def fits(
     if not device.suggest or device.usable_bytes is None or unsure_operators(recording, device):
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
-    tries = partial(is_within, device=device)
-    ways_ = ways(step, recording, device.usable_bytes, tries, run, changing, 2 * device.time_limit_s)
+    tries = partial(is_sure_to_fit, device=device)
+    ways_ = find_remedies(step, recording, device.usable_bytes, tries, run, changing, 2 * device.time_limit_s)
     return answer.model_copy(update={"ways": ways_})
 
 

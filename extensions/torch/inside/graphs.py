@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_of, values_of
+from memplan.extensions.torch.files.fx import changed_nodes, is_getitem, shared_storage_nodes, values_of
 from memplan.planner.errors import FormatError, excerpt
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
@@ -63,7 +63,7 @@ def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
     values = _tensor_values(node)
     return (
         bool(values)
-        and not list(changed_by(node))
+        and not list(changed_nodes(node))
         and all(base is not None for base in _bases(node, len(values), looking))
     )
 
@@ -109,7 +109,7 @@ class _Draft:
             return
         values = _tensor_values(node)
         bases = _bases(node, len(values), self._looking)
-        changed = {t for source in changed_by(node) for t in self.tensors[source]}
+        changed = {t for source in changed_nodes(node) for t in self.tensors[source]}
         names = [
             self._add_tensor(node, value) if base is None else self.tensors[base][0]
             for value, base in zip(values, bases, strict=True)
@@ -158,7 +158,7 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.name in looking:
         return [node.args[0]]
-    return list(storages_of(node, count))
+    return list(shared_storage_nodes(node, count))
 
 
 def _draws(node: Any) -> bool:

@@ -17,7 +17,7 @@ from memplan.extensions.shapes.search.search import ProvedPrograms, search_progr
 from memplan.extensions.shapes.shapes import ShapesOptions
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
-from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import InputError
 from memplan.questions.question import Control
@@ -135,7 +135,7 @@ def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bo
     from torch.utils._sympy.functions import FloorDiv
 
     padded = align(tree).replace(align, lambda end: ALIGN_BYTES * FloorDiv(end + ALIGN_BYTES - 1, ALIGN_BYTES))
-    load = read(str(padded), found.sized.space, "tree")
+    load = parse_expression(str(padded), found.sized.space, "tree")
     deadline = Control().begin(ShapesOptions(time_limit_s=time_limit_s)).deadline.at
     forms = [program.forms for program in found.programs.programs if program.forms is not None]
     return prove_within(found.sized, forms, [load], Fraction(0), deadline).found == "proved"

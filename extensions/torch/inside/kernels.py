@@ -88,7 +88,7 @@ class RealKernels:
             return result
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
-    def takes_as_host(self, value: Any) -> bool:
+    def is_kept_by_cpu_only(self, value: Any) -> bool:
         """Return True, once, for a tensor with additional bytes that only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.fx.node import map_arg
 
-from memplan.extensions.networks.operations.order_check import bytes_along
+from memplan.extensions.networks.operations.order_check import live_bytes_by_operation
 from memplan.extensions.torch.files.fx import values_of
 from memplan.extensions.torch.inside.graphs import graph_of, is_view
 from memplan.planner.errors import FormatError, OptionError
@@ -26,7 +26,7 @@ def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
     warnings.warn(message, stacklevel=3)
 
 
-def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
+def bytes_besides_resident(graph: Any, resident: Collection[str] | None) -> int | None:
     """Return the bytes that a graph needs in its given order besides resident inputs; None if sizes are symbolic.
 
     The scratch memory of convolutions is included.
@@ -36,7 +36,7 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
     except FormatError:
         return None
     measured: dict[str, int] = {}
-    along = bytes_along(graph_and_nodes.graph, range(len(graph_and_nodes.nodes)))
+    along = live_bytes_by_operation(graph_and_nodes.graph, range(len(graph_and_nodes.nodes)))
     return max(
         [0, *(alive + _scratch_bytes(node, measured) for alive, node in zip(along, graph_and_nodes.nodes, strict=True))]
     )
@@ -59,7 +59,7 @@ def _scratch_bytes(node: Any, measured: dict[str, int]) -> int:
     return measured[key]
 
 
-def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
+def bytes_of_both_passes(forward: Any, backward: Any, n_results: int) -> int | None:
     """Return the bytes of both passes and of the tensors that the caller keeps; None if sizes are symbolic.
 
     The caller keeps the inputs, the results, and the gradients of the previous step.
@@ -70,7 +70,7 @@ def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
     results = {node for node in map(maker_of, out[:n_results]) if node.op != "placeholder"}
     stay = {*inputs.values(), *results}
     resident = [name for name in inputs_of(backward) if made.get(name, inputs.get(name)) in stay]
-    needs = needed_beside(forward, None), needed_beside(backward, resident)
+    needs = bytes_besides_resident(forward, None), bytes_besides_resident(backward, resident)
     if None in needs:
         return None
     held = bytes_of(inputs.values()) + gradient_bytes(backward, 0)

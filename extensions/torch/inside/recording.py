@@ -67,13 +67,13 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
             self._record_operation(func, args, kwargs or {}, result)
         return result
 
-    def give(self, values: Iterable[Any], role: Role) -> None:
+    def add_existing_storages(self, values: Iterable[Any], role: Role) -> None:
         """Add the storages of values that exist before the step."""
         for value in _tensors(values):
             if value.untyped_storage()._cdata not in self._alive:
                 self._begin_storage(value, "given", ("", ""), role, 0)
 
-    def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
+    def set_role(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
         """Set the role of the live storages of tensors; parameters and inputs keep their roles."""
         for value in _tensors(values):
             tensor = self._alive.get(value.untyped_storage()._cdata)
@@ -91,7 +91,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.unmeasured = tuple(self.kernels.unmeasured)
         self._alive.clear()
 
-    def watch(self, model: Any) -> None:
+    def track_modules(self, model: Any) -> None:
         """Add hooks to a model that record which module is running."""
         self.names = tuple(name for name, _ in model.named_modules())
         for name, module in model.named_modules():
@@ -110,13 +110,13 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         # A lifted tensor is a constant in the program's source.
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
-        self.give(inputs, "inputs")
+        self.add_existing_storages(inputs, "inputs")
         reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in inputs)
         name, made = str(func), []
         for value in results:
             if value.untyped_storage()._cdata not in self._alive:
                 position = self._begin_storage(value, name, origin, "temporaries", len(self.events))
-                self.tensors[position].is_on_host = self.kernels.takes_as_host(value)
+                self.tensors[position].is_on_host = self.kernels.is_kept_by_cpu_only(value)
                 self.events.append(position)
                 made.append(position)
         changed = list(_mutated_arguments(func, args, kwargs)) if func._schema.is_mutable else []

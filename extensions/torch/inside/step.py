@@ -107,10 +107,10 @@ class TorchStep:
         for group in optimizer.param_groups if foreach and optimizer is not None else ():
             if group.get("foreach", True) is None and not group.get("fused"):
                 group["foreach"] = True
-        found.watch(model)
-        found.give((parameters, list(model.buffers())), "parameters")
-        found.give(optimizer.state.values() if optimizer is not None else (), "optimizer")
-        found.give((inputs, targets), "inputs")
+        found.track_modules(model)
+        found.add_existing_storages((parameters, list(model.buffers())), "parameters")
+        found.add_existing_storages(optimizer.state.values() if optimizer is not None else (), "optimizer")
+        found.add_existing_storages((inputs, targets), "inputs")
         model = self._trace_model(model, inputs) if is_compiled else model
         with found:
             for _ in range(2 if optimizer is not None else 1):
@@ -127,13 +127,13 @@ class TorchStep:
             args, kwargs = _call_arguments(inputs)
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
-        found.assign(tree_leaves((_result_values(result), _result_values(loss))), "outputs")
+        found.set_role(tree_leaves((_result_values(result), _result_values(loss))), "outputs")
         if not self.is_training:
             return
         found.keep_for_backward()
         found.phase = "backward"
         _scalar_loss(loss).backward()
-        found.assign([parameter.grad for parameter in parameters], "gradients")
+        found.set_role([parameter.grad for parameter in parameters], "gradients")
         if optimizer is not None:
             found.phase = "optimizer"
             optimizer.step()
@@ -142,8 +142,8 @@ class TorchStep:
                 for parameter in group["params"]:
                     state = dict(optimizer.state.get(parameter, {}))
                     count = state.pop("step", None)
-                    found.assign(state, "optimizer")
-                    found.assign([count], "optimizer", is_on_host=on_host)
+                    found.set_role(state, "optimizer")
+                    found.set_role([count], "optimizer", is_on_host=on_host)
 
     def _trace_model(self, model: Any, inputs: Any) -> Any:
         """Return a callable that runs the model's traced passes, partitioned to save the fewest bytes."""

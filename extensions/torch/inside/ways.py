@@ -38,7 +38,7 @@ Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
 """Maps the name of a size to its value in a step, and to a function that returns the step at another value."""
 
 
-def ways(
+def find_remedies(
     step: TorchStep,
     recording: Recording,
     usable: int,

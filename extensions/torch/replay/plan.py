@@ -47,7 +47,7 @@ class ReplayPlan:
     live: int
     arena: int
 
-    def text(self) -> str:
+    def file_text(self) -> str:
         """Return the text of the plan file that the allocator loads."""
         rows = [f"memplan-replay {ABI}"]
         for name, allocations in self.scopes.items():
@@ -60,7 +60,7 @@ class ReplayPlan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file, from which `use_plan` can load it in a later process."""
-        Path(path).write_text(self.text(), encoding="utf-8")
+        Path(path).write_text(self.file_text(), encoding="utf-8")
 
     def __or__(self, other: ReplayPlan) -> ReplayPlan:
         """Return a plan with the scopes of both plans; raises InputError if both contain the same scope."""

@@ -86,7 +86,7 @@ def use_plan(
     allocation raises MemoryError at the end, because torch does not notice it. Raises InputError for scopes that the
     plan lacks, inside another scope, and if torch refuses the allocator.
     """
-    text = plan.text() if isinstance(plan, ReplayPlan) else _read_plan_text(plan)
+    text = plan.file_text() if isinstance(plan, ReplayPlan) else _read_plan_text(plan)
     names = [line.split()[1] for line in text.splitlines() if line.startswith("scope ")]
     if scope is None and len(names) != 1:
         raise InputError(

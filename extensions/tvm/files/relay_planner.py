@@ -12,7 +12,7 @@ from math import lcm
 
 from memplan.extensions.networks.liveness.relay_tokens import FreeTokens, Token
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensor_alignment, tensors
 
 
 @dataclass(eq=False)
@@ -27,7 +27,7 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Planne
     stuck: list[int] = []
     capacity, end = problem.pools[0].size, 0
     for storage in _storages_in_order(problem, stop_check):
-        offset = align(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
+        offset = align(end, lcm(*(tensor_alignment(problem, tensor, 0) for tensor in storage.tensors)))
         end = offset + storage.token.width
         placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
         if capacity is not None and end > capacity:

@@ -94,7 +94,7 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
     # C aligns only to powers of two. If the base address is known, a linker script can place the array instead.
-    if pool.needs_what_c_cannot_say:
+    if pool.exceeds_c_alignment:
         if not pool.has_address:
             rule = "must be a power of two for C without a base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: common alignment {rule}, got {alignment}")

@@ -25,7 +25,7 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
-        if pool.needs_what_c_cannot_say:
+        if pool.exceeds_c_alignment:
             rule = "must be valid at any address that aligned_alloc returns: alignments must be powers of two"
             name, base = excerpt(pool.pool.name), pool.pool.base_address
             raise FormatError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import buffer_named, excerpt
+from memplan.planner.errors import buffer_name_rule, excerpt
 from memplan.planner.model.constraints.kept import Breaks, cyclic_buffers
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -11,7 +11,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield a broken rule for each alias whose target is not a buffer."""
     for i, (name, _) in problem.buffers.aliases.items():
         if name not in problem.index:
-            yield ("buffers", i, "alias_of"), buffer_named(name)
+            yield ("buffers", i, "alias_of"), buffer_name_rule(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:

@@ -75,7 +75,7 @@ def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tup
     return np.concatenate(codes), np.concatenate(weights)
 
 
-def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
+def idle_bank_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report `bank` entries without effect: no pool has banks, or weights are not minimised."""
     if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")

@@ -22,6 +22,6 @@ def no_pool_left(problem: ProblemFields) -> Breaks:
             yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {excerpt(names)}"
 
 
-def closed_to(problem: ProblemFields, pool: Pool) -> list[int]:
+def excluded_buffers(problem: ProblemFields, pool: Pool) -> list[int]:
     """Return the positions of the buffers for which a pool is forbidden."""
     return [i for i, names in problem.buffers.rules["forbid_pools"].items() if pool.name in names]

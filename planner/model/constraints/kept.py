@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.errors import Break, Location, buffer_named, excerpt
+from memplan.planner.errors import Break, Location, buffer_name_rule, excerpt
 from memplan.planner.model.buffer_table import I64, Bool, column, freeze
 from memplan.planner.model.columns import unique_values
 from memplan.planner.model.problem_fields import ProblemFields
@@ -101,7 +101,7 @@ def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[I
     for place, ids in places:
         for side, name in enumerate(ids):
             if name not in problem.index:
-                yield (*place, side), buffer_named(name)
+                yield (*place, side), buffer_name_rule(name)
 
 
 def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:

@@ -19,7 +19,7 @@ from memplan.planner.model.constraints import (
     together,
 )
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
-from memplan.planner.model.constraints.relative import views_that_cut_each_other
+from memplan.planner.model.constraints.relative import partial_overlap_findings
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import Pool, ProblemFields
 from memplan.planner.model.rows import Buffer
@@ -47,12 +47,12 @@ class ConstraintKind(NamedTuple):
 
 
 KINDS = (
-    ConstraintKind(("aliases",), {0: alias.unknown_names, 2: alias.contradictions}, findings=views_that_cut_each_other),
+    ConstraintKind(("aliases",), {0: alias.unknown_names, 2: alias.contradictions}, findings=partial_overlap_findings),
     ConstraintKind(
         ("relative",),
         {0: relative.unknown_names, 3: relative.contradictions},
         relative.columns,
-        findings=views_that_cut_each_other,
+        findings=partial_overlap_findings,
     ),
     ConstraintKind(("forbid_pools",), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
     ConstraintKind(("conflicts",), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
@@ -60,19 +60,19 @@ KINDS = (
         ("may_share",),
         {0: may_share.unknown_names, 4: may_share.contradictions},
         may_share.columns,
-        findings=may_share.long_sharing,
+        findings=may_share.long_sharing_findings,
     ),
     ConstraintKind(
         ("bank",),
         {0: bank.unknown_names, 1: bank.pair_limit_breaks, 4: bank.contradictions},
         bank.columns,
-        findings=bank.idle_banks,
+        findings=bank.idle_bank_findings,
     ),
     ConstraintKind(
         ("reuse",),
         {0: reuse.unknown_names, 1: reuse.pair_limit_breaks, 4: reuse.contradictions},
         reuse.columns,
-        findings=reuse.idle_prices,
+        findings=reuse.idle_price_findings,
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
     ConstraintKind(

@@ -54,7 +54,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     return {"share_first": first, "share": share}
 
 
-def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
+def long_sharing_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report pairs that are alive together for more than one step, which exceeds an in-place operation."""
     births = unique_values(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})

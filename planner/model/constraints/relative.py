@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import buffer_named, excerpt
+from memplan.planner.errors import buffer_name_rule, excerpt
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, common_times, cyclic_buffers
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
@@ -21,7 +21,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield a broken rule for each buffer whose reference is not a buffer."""
     for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
-            yield ("buffers", i, "relative", "to"), buffer_named(name)
+            yield ("buffers", i, "relative", "to"), buffer_name_rule(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
@@ -45,7 +45,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     return {"anchor": anchor, "distance": distance}
 
 
-def views_that_cut_each_other(problem: ProblemFields) -> Iterator[Finding]:
+def partial_overlap_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report views that partly overlap while both are alive, which is legal for views.
 
     A view of a view lies inside it, and slices are disjoint. A partial overlap is therefore often a real conflict that

@@ -77,7 +77,7 @@ def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
     return meets
 
 
-def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
+def idle_price_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report `reuse` entries without effect: costs are not minimised, or a pair can never share bytes."""
     # With several pools, objective "peak" also counts costs in the profiles `balanced` (the default) and `speed`.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):

@@ -103,7 +103,7 @@ def _buffer_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
 _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
 
 
-def bodies(problem: Problem) -> I64:
+def body_of_each_buffer(problem: Problem) -> I64:
     """Return, for each buffer, the position of the buffer that represents its body, as an array (n,).
 
     A body is a maximal set of buffers with fixed distances: a buffer with its aliases and its rigid group.
@@ -117,7 +117,7 @@ def bodies(problem: Problem) -> I64:
     return families_
 
 
-def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
+def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
     """Return the subproblem of the kept buffers (a mask (n,) of whole bodies) without the dropped rules.
 
     The subproblem only serves to decide feasibility, so that bank weights, which forbid nothing, are omitted.

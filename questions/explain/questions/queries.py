@@ -51,7 +51,7 @@ class Queries:
         """True once the time or the number of queries is used up; every later query is undecided (`open`)."""
         return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
-    def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
+    def fit_answer(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Decide whether a problem fits: `fits` stores a verified plan in `last`, `no` is proved, `open` is undecided.
 
         A quick query starts no child process; by default, a query is quick if a solver in this process can prove

@@ -41,12 +41,12 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if len(problem.pools) > 1 or instance.n_live_sets == 0 or instance.features & {"relative", "sharing"}:
         return None
     capacity = last_end(problem.pools[0])
-    load = instance.load()
+    load = instance.loads()
     fullest = int(load.argmax())
     needed = int(load[fullest]) * instance.unit
     if needed <= capacity:
         return None
-    members = instance.members(fullest)
+    members = instance.live_set_members(fullest)
     # Sorted by falling size, the shortest prefix above the capacity is irreducible: omitting any of its buffers frees
     # enough.
     order = members[np.argsort(-instance.size[members], kind="stable")]
@@ -65,7 +65,7 @@ def overfull_stretches(problem: Problem, instance: Instance) -> int:
     if instance.n_live_sets == 0:
         return 0
     capacity = sum(map(last_end, problem.pools))
-    is_over = np.greater(instance.load(), capacity // instance.unit).astype(np.int8)
+    is_over = np.greater(instance.loads(), capacity // instance.unit).astype(np.int8)
     return int((np.diff(is_over, prepend=0) > 0).sum())
 
 

@@ -23,7 +23,7 @@ from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.plan import Explanation, Plan, ReasonKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
-from memplan.questions.explain.questions.parts import ProblemRule, bodies, part, rules_of
+from memplan.questions.explain.questions.parts import ProblemRule, body_of_each_buffer, rules_of, subproblem
 from memplan.questions.explain.questions.queries import Answer, Queries
 from memplan.questions.explain.reasons.live_sets import OverfullSet, overfull_set, overfull_stretches, sufficient_size
 from memplan.questions.explain.reasons.reduction import delete_unneeded, shortest_stretch
@@ -101,7 +101,7 @@ class Reasoning:
     @cached_property
     def bodies(self) -> I64:
         """For each buffer, the position of the buffer that represents its body (buffers at fixed distances), (n,)."""
-        return bodies(self.problem)
+        return body_of_each_buffer(self.problem)
 
     def explanation(self) -> Explanation:
         """Find the reason, reduce it as far as the time allows, and report each stage; return the explanation."""
@@ -241,7 +241,11 @@ class Reasoning:
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
-        return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
+        return (
+            self.queries.fit_answer(subproblem(self.problem, kept, dropped), self.is_quick or None)
+            if kept.any()
+            else "fits"
+        )
 
     def _body_mask(self, names: set[int]) -> Bool:
         """Return the mask (n,) of all buffers in the same bodies as the given buffers."""

@@ -15,7 +15,7 @@ from memplan.planner.model.entries import entries_of, entry_ids, forbids
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.questions.explain.questions.parts import bodies
+from memplan.questions.explain.questions.parts import body_of_each_buffer
 from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
 
 STEPS = (1, 2, 4)
@@ -55,7 +55,7 @@ class Candidates:
         self.is_whole = True
         self._is_over = is_over
         self.kinds = frozenset(kinds)
-        self.body = bodies(problem)
+        self.body = body_of_each_buffer(problem)
         self.root = families(problem)
         self.capacity = sum(map(last_end, problem.pools))
         self.found = list(self._list_candidates())

@@ -57,7 +57,7 @@ class ChangedProblems:
         return {**entries_among(self.problem, names), **fields}
 
 
-def original(name: int | str, index: Any) -> int | str:
+def original_id(name: int | str, index: Any) -> int | str:
     """Return the id of the original buffer, given the id of a buffer made by a change."""
     if name in index or not isinstance(name, str):
         return name

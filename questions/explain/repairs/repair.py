@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.explain.questions.queries import Answer, Queries
 from memplan.questions.explain.reasons.reasoning import Reasoning
 from memplan.questions.explain.repairs.candidates import Candidates
-from memplan.questions.explain.repairs.changed import ChangedProblems, original
+from memplan.questions.explain.repairs.changed import ChangedProblems, original_id
 from memplan.questions.explain.repairs.covers import MOST_COVERS, covers
 from memplan.questions.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
 from memplan.solvers.search.control import Control, ignore_report
@@ -169,7 +169,7 @@ class _Search:
                 return True
         changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
         problem = self.changed.apply_changes(changes)
-        answer: Answer = self.queries.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
+        answer: Answer = self.queries.fit_answer(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
         self.tried += is_quick
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
@@ -216,7 +216,7 @@ class _Search:
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index
-        mine = {index[original(name, index)] for name in names}
+        mine = {index[original_id(name, index)] for name in names}
         bodies = {int(self.candidates.body[i]) for i in mine}
         return frozenset(c for c, each in enumerate(self.candidates.found) if each.touched & bodies)
 

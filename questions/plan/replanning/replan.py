@@ -11,7 +11,7 @@ import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.errors.extras import is_installed, missing
+from memplan.planner.errors.extras import is_installed, missing_package_text
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import total_cost
@@ -244,7 +244,7 @@ class _Replan:
     def _search_fewest_moves(self) -> None:
         """Search for the fewest moves with CP-SAT; in large instances, only in neighbourhoods of moved buffers."""
         if not is_installed("ortools"):
-            self.not_tried = f"the search for the fewest {missing('ortools')}"
+            self.not_tried = f"the search for the fewest {missing_package_text('ortools')}"
             return
         try:
             import_module("ortools.sat.python.cp_model")

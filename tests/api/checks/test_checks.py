@@ -15,7 +15,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.check.budgets import Tolerance, limit_pools, plan_within, read_budgets
-from memplan.questions.check.check import QUESTION, Check, CheckOptions, check, check_plan, lines
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, check, check_lines, check_plan
 from memplan.questions.check.pools import RULES
 from memplan.questions.plan.baseline import Baseline, checked_baseline, read_baseline_parts, write_baseline
 from memplan.questions.question import Control
@@ -34,7 +34,7 @@ BASELINE = Baseline(solve(OLD), OLD)
 
 
 def check_of(problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int) -> Check:
-    found = check_plan(problem, solve(problem), budgets, baseline, Tolerance.read(tolerance))
+    found = check_plan(problem, solve(problem), budgets, baseline, Tolerance.from_text(tolerance))
     return found.model_copy(update={"subject": "models/a model.csv"})
 
 
@@ -50,13 +50,13 @@ def solve_share(problem: Problem, /, *, share: float) -> Plan:
     ("text", "allowed"), [("0", 0), ("512", 512), ("1KiB", 1024), ("2%", 20), ("0.15%", 1), ("100%", 1000)]
 )
 def test_a_tolerance_is_a_byte_count_or_a_percentage_of_the_baseline(text: str, allowed: int) -> None:
-    assert Tolerance.read(text).allowed_growth(1000) == allowed
+    assert Tolerance.from_text(text).allowed_growth(1000) == allowed
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "1/0%", "a lot", "-5", "nan%", "1e9%"])
 def test_malformed_tolerances_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match="tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "):
-        Tolerance.read(text)
+        Tolerance.from_text(text)
 
 
 def test_budgets_define_pools_for_a_problem_without_named_pools() -> None:
@@ -275,5 +275,5 @@ def test_check_solves_a_problem_without_a_plan_and_its_json_round_trips() -> Non
     assert verify(NEW, found.plan) == ()
     assert check(NEW, found.plan, BASELINE, options=options).failures == found.failures
     read = TypeAdapter(Check).validate_json(QUESTION.write(found))
-    assert list(lines(read)) == list(lines(found))
+    assert list(check_lines(read)) == list(check_lines(found))
     assert REPORTS[".md"](read) == REPORTS[".md"](found)

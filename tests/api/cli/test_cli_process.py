@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.commands import listing_entry, make_command, names
+from memplan.api.cli.commands import command_names, listing_entry, make_command
 from memplan.api.cli.streams import ProgressLine
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
@@ -147,7 +147,7 @@ def test_plan_imports_no_plotting_table_or_server_library(tmp_path: Path) -> Non
     assert done.stderr == b"0 []\n"
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", command_names())
 def test_the_command_listing_shows_the_start_of_each_commands_help(name: str) -> None:
     first = " ".join((listing_entry(name).help or "").split())
     assert first

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.commands import listing_entry, make_command, names
+from memplan.api.cli.commands import command_names, listing_entry, make_command
 from memplan.api.cli.main import main
 from memplan.questions import Command, question_rows
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", command_names())
 def test_the_command_listing_shows_the_first_sentence_of_each_commands_help(name: str) -> None:
     first = (make_command(name).help or "").partition("\n\n")[0]
     assert listing_entry(name).help == " ".join(first.split())
@@ -63,6 +63,6 @@ def test_the_help_flag_after_other_arguments_shows_the_help_of_the_command(
 
 @pytest.mark.parametrize("word", ["frob", "__init__", "memplan", "../texts/plan"])
 def test_help_for_an_unknown_command_is_refused(word: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert word not in names()
+    assert word not in command_names()
     assert main([word, "--help"]) == 2
     assert "No such command" in capfd.readouterr().err

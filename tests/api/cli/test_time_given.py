@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.question_command import answer_plainly, command_of
 from memplan.api.cli.running import seconds_left
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import write_output
 from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.processes.apart import run_in_thread, writing
 
@@ -80,11 +80,11 @@ def test_the_answer_is_written_even_if_writing_extra_files_exceeds_the_time_limi
 
     @command_of(ENDLESS)
     def app(line: CommandLine) -> int:
-        call = read(line)
-        answer = ask(call)
-        show(call, answer)
+        call = read_call(line)
+        answer = answer_of_call(call)
+        write_answer(call, answer)
         call.writing(go_on)
-        return end(call, answer)
+        return end_call(call, answer)
 
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
     assert str(ran.exception) == "time-limit: must be enough for the extra files, got 0.01"
@@ -109,7 +109,7 @@ def test_a_started_file_is_completed_and_abandoned_work_writes_no_further_file(t
                     pass
                 steps.append(step)
             first.write_text("whole")
-        write(str(second), b"late")
+        write_output(str(second), b"late")
 
     with pytest.raises(TimeoutError):
         run_in_thread(work, left_s=seconds_left(0.01))
@@ -127,7 +127,7 @@ from concurrent.futures import ThreadPoolExecutor
 from memplan.api.cli.running import seconds_left
 from memplan.solvers.processes.apart import run_in_thread
 from memplan.api.cli import main
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import write_output
 
 def work():
     ThreadPoolExecutor(1).submit(time.sleep, 1000)
@@ -137,7 +137,7 @@ def run(_arguments):
     try:
         run_in_thread(work, left_s=seconds_left(0.01))
     except TimeoutError:
-        write(None, b"noted")
+        write_output(None, b"noted")
     return 3
 
 main._run_command = run

@@ -44,7 +44,7 @@ async def load(request: Request) -> Load:
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
     problem = FORMATS["json"].read_problem(body)
-    return await service.run(lambda: Load(load=live_bytes(compile_problem(problem))), len(body))
+    return await service.run_work(lambda: Load(load=live_bytes(compile_problem(problem))), len(body))
 '''
 CALL = """
 import sys

@@ -178,7 +178,7 @@ def test_symbol_ranges_and_values_of_shapes_can_be_query_parameters(server: Runn
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
 
 
-def ask(server: RunningServer, body: object, **headers: str) -> httpx.Response:
+def post_plan(server: RunningServer, body: object, **headers: str) -> httpx.Response:
     answer = server.client.post("/v1/plan", content=json.dumps(body).encode(), headers=headers)
     assert answer.status_code == 200, answer.text
     return answer
@@ -189,8 +189,8 @@ def count_kept(server: RunningServer) -> int:
 
 
 def test_a_repeated_request_gets_the_same_answer_except_its_time(server: RunningServer) -> None:
-    first, before = ask(server, {"buffers": _ROWS}), count_kept(server)
-    again = ask(server, {"buffers": _ROWS})
+    first, before = post_plan(server, {"buffers": _ROWS}), count_kept(server)
+    again = post_plan(server, {"buffers": _ROWS})
     assert count_kept(server) == before >= 1
     one, other = first.json(), again.json()
     assert 0 <= other.pop("wall_time_s") < 5 + GRACE_S
@@ -200,9 +200,9 @@ def test_a_repeated_request_gets_the_same_answer_except_its_time(server: Running
 
 
 def test_the_response_cache_distinguishes_body_query_and_format(server: RunningServer) -> None:
-    ask(server, {"buffers": _ROWS})
-    assert ask(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
-    assert ask(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
+    post_plan(server, {"buffers": _ROWS})
+    assert post_plan(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
+    assert post_plan(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
     small = server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode())
     assert small.json()["status"] == "infeasible"
     assert server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode()).json()[
@@ -213,8 +213,8 @@ def test_the_response_cache_distinguishes_body_query_and_format(server: RunningS
 def test_the_response_cache_skips_unproved_plans_and_plans_of_named_solvers(server: RunningServer) -> None:
     before = count_kept(server)
     for options in ({"deterministic": True}, {"solver": "greedy"}):
-        ask(server, {"problem": {"buffers": _ROWS}, "options": options})
-    ask(server, {"problem": {"buffers": _ROWS, "objective": "fit", "pools": [{"name": "a", "size": 99}]}})
+        post_plan(server, {"problem": {"buffers": _ROWS}, "options": options})
+    post_plan(server, {"problem": {"buffers": _ROWS, "objective": "fit", "pools": [{"name": "a", "size": 99}]}})
     assert count_kept(server) <= before + 1  # that which fits may be proved, too
 
 
@@ -233,13 +233,13 @@ def test_the_response_cache_evicts_its_oldest_entries_above_its_memory_limit() -
 
 def test_the_header_x_memplan_cache_states_hit_or_miss(server: RunningServer) -> None:
     rows = [{"id": k, "size": 17 + k, "start": 0, "end": 2} for k in range(3)]
-    first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
-    renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
+    first, again = (post_plan(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
+    renamed = post_plan(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
     assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")
 
 
 def test_bytes_moved_from_the_body_into_the_query_do_not_hit_the_response_cache(server: RunningServer) -> None:
     body = json.dumps({"buffers": _ROWS}).encode()
-    ask(server, {"buffers": _ROWS})
+    post_plan(server, {"buffers": _ROWS})
     torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])
     assert torn.status_code == 400

@@ -32,7 +32,7 @@ def _no_stream_is_left(server: RunningServer) -> None:
     assert wait_until(lambda: server.service.streams.count == 0)
 
 
-def ask(server: RunningServer, *lines: object, **query: str) -> list[dict[str, Any]]:
+def post_batch(server: RunningServer, *lines: object, **query: str) -> list[dict[str, Any]]:
     """Send lines as a batch (strings unchanged, others as JSON); return the answer's lines in request order."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     wait_until(lambda: server.service.streams.count == 0)  # the limit counts a stream until it is sent completely
@@ -46,7 +46,7 @@ def single_buffer(size: int) -> dict[str, Any]:
 
 
 def test_a_batch_answers_each_problem_with_its_plan(server: RunningServer) -> None:
-    results = ask(server, *(single_buffer(size) for size in range(1, 31)))
+    results = post_batch(server, *(single_buffer(size) for size in range(1, 31)))
     assert [line["index"] for line in results] == list(range(30))
     assert [line["plan"]["peak"] for line in results] == list(range(1, 31))
     for size, line in enumerate(results, 1):
@@ -54,7 +54,7 @@ def test_a_batch_answers_each_problem_with_its_plan(server: RunningServer) -> No
 
 
 def test_plans_of_a_batch_have_only_the_selected_fields(server: RunningServer) -> None:
-    results = ask(
+    results = post_batch(
         server, single_buffer(1), {"problem": single_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
     )
     assert results[0]["plan"] == {"status": "optimal", "peak": 1}
@@ -67,12 +67,14 @@ def test_plans_of_a_batch_have_only_the_selected_fields(server: RunningServer) -
 
 
 def test_results_of_a_batch_have_the_ids_of_their_submissions(server: RunningServer) -> None:
-    results = ask(server, single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)}, single_buffer(3))
+    results = post_batch(
+        server, single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)}, single_buffer(3)
+    )
     assert [line["id"] for line in results] == ["first", 2, None]
 
 
 def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: RunningServer) -> None:
-    results = ask(
+    results = post_batch(
         server,
         single_buffer(1),
         "{",
@@ -95,23 +97,24 @@ def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server
 
 
 def test_a_batch_reports_every_wrong_submission(server: RunningServer) -> None:
-    results = ask(server, *["{}"] * 150, single_buffer(1), *["{"] * 150)
+    results = post_batch(server, *["{}"] * 150, single_buffer(1), *["{"] * 150)
     assert [line["index"] for line in results] == list(range(301))
     assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
     assert results[150]["plan"]["peak"] == 1
 
 
 def test_a_batch_accepts_blank_lines_and_windows_line_endings(server: RunningServer) -> None:
-    results = ask(server, "", json.dumps(single_buffer(1)) + "\r", "  ", json.dumps(single_buffer(2)), "")
+    results = post_batch(server, "", json.dumps(single_buffer(1)) + "\r", "  ", json.dumps(single_buffer(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
-    assert ask(server) == []
+    assert post_batch(server) == []
 
 
 def test_batch_options_apply_per_submission_or_to_all_through_the_query(server: RunningServer) -> None:
     assert [
-        line["plan"]["wall_time_s"] for line in ask(server, single_buffer(1), single_buffer(2), deterministic="true")
+        line["plan"]["wall_time_s"]
+        for line in post_batch(server, single_buffer(1), single_buffer(2), deterministic="true")
     ] == [None, None]
-    results = ask(
+    results = post_batch(
         server,
         {"problem": single_buffer(1), "options": {"format": "triples"}},
         single_buffer(2),
@@ -145,4 +148,4 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
         answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON)
         assert answer.status_code == 429
     assert wait_until(lambda: server.service.queue.busy_slots == 0 and server.service.streams.count == 0)
-    assert ask(server, single_buffer(3))[0]["plan"]["peak"] == 3
+    assert post_batch(server, single_buffer(3))[0]["plan"]["peak"] == 3

@@ -49,7 +49,7 @@ def test_a_notified_event_stream_delivers_events_without_polling(store: Store) -
         listening = asyncio.create_task(heard(following, job_id))
         await asyncio.sleep(0.1)
         store.jobs.ask_to_cancel(job_id)
-        following.stir(job_id)
+        following.wake_followers(job_id)
         assert await listening == ["queued", "finished"]
 
     asyncio.run(run())

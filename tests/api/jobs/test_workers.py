@@ -110,7 +110,7 @@ def test_a_job_of_a_dead_worker_is_taken_over_once(store: Store, ready_pool: Poo
     (claim,) = store.leases.claim("dead", 1, 1, lease_s=0.1)
     with job_workers(store, ready_pool):
         time.sleep(0.2)
-        assert store.leases.tend() == ([], [job_id])
+        assert store.leases.expire_jobs() == ([], [job_id])
         assert wait_for_end(store, job_id).attempts == 2
     assert not store.leases.release(claim, "too late")
     assert kinds(store, job_id) == ["queued", "started", "retried", "started", "better", "finished"]
@@ -121,7 +121,7 @@ def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
     with job_workers(store, pool, lease_s=3.0):
         wait_until(lambda: pool.in_work == 1)
         time.sleep(4.0)
-        assert store.leases.tend() == ([], [])
+        assert store.leases.expire_jobs() == ([], [])
         pool.may_run.set()
         assert wait_for_end(store, job_id).attempts == 1
 

@@ -54,7 +54,7 @@ def test_a_cached_plan_answers_a_request_or_warm_starts_its_search(
     async def day(room: Room) -> None:
         room.cache.keep(*cache_plan(problem, searched_s))
         room.workers.may_answer.set()
-        plan = await room.ask(HARD_TOO, options)
+        plan = await room.plan_problem(HARD_TOO, options)
         starts = [task.start is not None and task.start.peak == plan.peak for task in room.workers.tasks]
         assert (plan.stop_reason, starts) == (reason or "time_limit", [] if reason else [True])
         assert room.lookups() == {"hit" if reason else "started_from": 1}
@@ -69,7 +69,7 @@ def test_a_stored_plan_of_an_earlier_server_answers_without_a_new_search(tmp_pat
             earlier = cache_over(store)
             earlier.keep(*cache_plan(SMALL, 60.0))
             await earlier.write()
-            again = await room.ask(SMALL)
+            again = await room.plan_problem(SMALL)
             assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
             assert room.lookups() == {"hit": 1}
 
@@ -80,10 +80,10 @@ def test_a_stored_plan_of_an_earlier_server_answers_without_a_new_search(tmp_pat
 def test_equal_simultaneous_requests_share_one_search(one: Problem, other: Problem) -> None:
     async def day(room: Room) -> None:
         options = Options(time_limit_s=60.0, accept="fit" if one is HARD else None)
-        askers = [asyncio.create_task(room.ask(problem, LONG)) for problem in (one, other)]
+        askers = [asyncio.create_task(room.plan_problem(problem, LONG)) for problem in (one, other)]
         await room.workers.is_asked.wait()
         cancelled = asyncio.Event()
-        leaves = asyncio.create_task(room.ask(other, LONG, cancelled))
+        leaves = asyncio.create_task(room.plan_problem(other, LONG, cancelled))
         await asyncio.sleep(0.05)
         cancelled.set()
         assert (await leaves).stop_reason == "cancelled"
@@ -93,7 +93,7 @@ def test_equal_simultaneous_requests_share_one_search(one: Problem, other: Probl
         assert first.peak is not None
         assert second.peak == 2 * first.peak
         assert room.lookups()["joined"] == 2
-        assert (await room.ask(other, options)).peak == second.peak
+        assert (await room.plan_problem(other, options)).peak == second.peak
 
     run_in_room(day)
 
@@ -102,10 +102,12 @@ def test_equal_simultaneous_requests_share_one_search(one: Problem, other: Probl
 def test_a_cancelled_request_gets_the_best_plan_so_far(waits: bool) -> None:
     async def day(room: Room) -> None:
         first, cancelled = asyncio.Event(), asyncio.Event()
-        others = [asyncio.create_task(room.ask(HARD, cancelled=first))] if waits else []
+        others = [asyncio.create_task(room.plan_problem(HARD, cancelled=first))] if waits else []
         if waits:
             await room.workers.is_asked.wait()
-        mine = asyncio.create_task(room.ask(Problem.model_validate(hard_request(8)["problem"]), cancelled=cancelled))
+        mine = asyncio.create_task(
+            room.plan_problem(Problem.model_validate(hard_request(8)["problem"]), cancelled=cancelled)
+        )
         await asyncio.sleep(0.5)
         cancelled.set()
         plan = await mine
@@ -119,9 +121,9 @@ def test_a_cancelled_request_gets_the_best_plan_so_far(waits: bool) -> None:
 @pytest.mark.slow
 def test_a_search_ended_early_for_a_waiting_request_reports_time_limit() -> None:
     async def day(room: Room) -> None:
-        first = asyncio.create_task(room.ask(HARD))
+        first = asyncio.create_task(room.plan_problem(HARD))
         await room.workers.is_asked.wait()
-        second = asyncio.create_task(room.ask(SMALL, Options(time_limit_s=5.0)))
+        second = asyncio.create_task(room.plan_problem(SMALL, Options(time_limit_s=5.0)))
         assert (await first).stop_reason == "time_limit"
         room.workers.may_answer.set()
         await second
@@ -131,9 +133,9 @@ def test_a_search_ended_early_for_a_waiting_request_reports_time_limit() -> None
 
 def test_options_are_checked_even_if_the_plan_is_cached() -> None:
     async def day(room: Room) -> None:
-        await room.ask(QUICK)
+        await room.plan_problem(QUICK)
         with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
-            await room.ask(QUICK, Options(accept="soon"))
+            await room.plan_problem(QUICK, Options(accept="soon"))
 
     run_in_room(day)
 
@@ -141,9 +143,9 @@ def test_options_are_checked_even_if_the_plan_is_cached() -> None:
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
 def test_requests_with_a_named_solver_or_deterministic_bypass_the_plan_cache(options: Options) -> None:
     async def day(room: Room) -> None:
-        await room.ask(QUICK)
+        await room.plan_problem(QUICK)
         before = room.lookups()
-        first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
+        first, second = await room.plan_problem(QUICK, options), await room.plan_problem(QUICK, options)
         assert (first.solver or "").startswith("greedy")
         assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
         assert (first.wall_time_s is None) == options.deterministic
@@ -157,9 +159,9 @@ def test_an_invalid_cached_plan_is_replaced(caplog: pytest.LogCaptureFixture) ->
         compiled, known = cache_plan(QUICK, 1.0)
         assert known.offset is not None
         room.cache.keep(compiled, replace(known, status="optimal", offset=known.offset * 0))
-        assert (await room.ask(QUICK)).status == "optimal"
+        assert (await room.plan_problem(QUICK)).status == "optimal"
         assert "did not pass the verifier" in caplog.text
-        assert (await room.ask(QUICK)).status == "optimal"
+        assert (await room.plan_problem(QUICK)).status == "optimal"
         assert room.lookups() == {"miss": 1, "hit": 1}
 
     run_in_room(day)
@@ -167,7 +169,7 @@ def test_an_invalid_cached_plan_is_replaced(caplog: pytest.LogCaptureFixture) ->
 
 def test_time_in_the_queue_does_not_count_without_a_deadline() -> None:
     async def day(room: Room) -> None:
-        others = asyncio.create_task(room.ask(HARD))
+        others = asyncio.create_task(room.plan_problem(HARD))
         await room.workers.is_asked.wait()
         problem = Problem.model_validate(hard_request(9)["problem"])
         mine = asyncio.create_task(
@@ -187,10 +189,10 @@ def test_time_in_the_queue_does_not_count_without_a_deadline() -> None:
 
 def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
     async def day(room: Room) -> None:
-        others = asyncio.create_task(room.ask(SMALL))
+        others = asyncio.create_task(room.plan_problem(SMALL))
         await asyncio.sleep(0)
-        first = await room.ask(QUICK)
-        again = await room.ask(Problem.model_validate(respell(problem_data(QUICK), random.Random(1), 3)))
+        first = await room.plan_problem(QUICK)
+        again = await room.plan_problem(Problem.model_validate(respell(problem_data(QUICK), random.Random(1), 3)))
         assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
         assert (first.peak, again.peak, others.done()) == (12, 36, False)
         room.workers.may_answer.set()
@@ -203,7 +205,7 @@ def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
 def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(problem: Problem) -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
-        plan = await room.ask(problem)
+        plan = await room.plan_problem(problem)
         (task,) = room.workers.tasks
         assert task.start is not None
         assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
@@ -226,7 +228,7 @@ def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(problem:
     async def day(room: Room) -> None:
         asked = Problem.model_validate(problem)
         for _ in range(2):
-            plan = await room.ask(asked)
+            plan = await room.plan_problem(asked)
             why = plan.explanation
             assert why is not None
             assert why.would_do is not None
@@ -238,7 +240,7 @@ def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(problem:
 
 def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server() -> None:
     async def day(room: Room) -> None:
-        plan = await room.ask(LARGE, Options(time_limit_s=0.2))
+        plan = await room.plan_problem(LARGE, Options(time_limit_s=0.2))
         assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
 
     run_in_room(day)
@@ -248,7 +250,7 @@ def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed() -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         options = Options(time_limit_s=60.0, deterministic=True, seed=5)
-        await room.ask(SMALL, options)
+        await room.plan_problem(SMALL, options)
         assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
 
     run_in_room(day)
@@ -257,9 +259,9 @@ def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed() -> None:
 def test_a_request_that_gets_no_slot_in_time_receives_the_quick_plan_or_is_refused() -> None:
     async def day(room: Room) -> None:
         many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
-        asked: list[Any] = [asyncio.create_task(room.ask(problem)) for problem in many[:4]]
+        asked: list[Any] = [asyncio.create_task(room.plan_problem(problem)) for problem in many[:4]]
         await asyncio.sleep(0)
-        late: Any = await asyncio.gather(room.ask(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
+        late: Any = await asyncio.gather(room.plan_problem(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
         assert isinstance(late[0], FullError) or late[0].status == "feasible"
         room.workers.may_answer.set()
         ended = await asyncio.gather(*asked, return_exceptions=True)

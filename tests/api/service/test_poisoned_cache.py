@@ -43,7 +43,7 @@ def answers(*problems: Problem, service: AloneService | None = None) -> list[Pla
 
     async def ask() -> list[Plan]:
         asked = service or AloneService()
-        return [await asked.ask(problem) for problem in problems]
+        return [await asked.plan_problem(problem) for problem in problems]
 
     return asyncio.run(ask())
 
@@ -127,7 +127,9 @@ def test_answers_through_a_shared_cache_match_a_fresh_service() -> None:
         shared, verdicts = AloneService(), Verdicts()
         for one, other in pairs(11, 20 * DEPTH):
             for problem in (one, other):
-                verdicts.add(await shared.ask(problem, _AMPLE_S), await AloneService().ask(problem, _AMPLE_S))
+                verdicts.add(
+                    await shared.plan_problem(problem, _AMPLE_S), await AloneService().plan_problem(problem, _AMPLE_S)
+                )
         return verdicts
 
     verdicts = asyncio.run(day())

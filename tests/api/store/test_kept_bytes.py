@@ -104,7 +104,7 @@ def test_byte_totals_equal_row_sums_after_random_job_operations(seed: int, store
         elif what == "forget" and open_:
             store.jobs.forget(drawn.choice(sorted(open_)))
         elif what == "expire":
-            store.leases.tend()
+            store.leases.expire_jobs()
         assert k % 4 or stored_totals(store) == {key: n for key, n in row_totals(store).items() if n}
     for job in list_jobs(store, limit=1000):
         if job.finished_at is not None:
@@ -234,7 +234,7 @@ def test_counts_for_metrics_cover_open_and_ended_jobs_and_are_cached(
     assert job is not None
     assert 0.0 <= found.oldest_s <= time.time() - job.created_at + 1.0
     end(store, b"answer")
-    store.leases.see("here")
+    store.leases.record_sign_of_life("here")
     assert store.jobs.counts() is found
     monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
     assert store.jobs.forget(first)
@@ -246,14 +246,14 @@ def test_counts_for_metrics_cover_open_and_ended_jobs_and_are_cached(
 def test_a_worker_without_recent_contact_is_not_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
     for holder in ("a", "b", "a"):
-        store.leases.see(holder)
+        store.leases.record_sign_of_life(holder)
     assert store.jobs.counts().workers == 2
     with store._database.writing() as connection:
         connection.execute(text("UPDATE workers SET seen_at = seen_at - 100 WHERE holder = 'a'"))
     assert store.jobs.counts().workers == 1
     with store._database.writing() as connection:
         connection.execute(text("UPDATE workers SET seen_at = seen_at - 10000 WHERE holder = 'a'"))
-    store.leases.see("b")
+    store.leases.record_sign_of_life("b")
     with store._database.reading() as connection:
         assert connection.execute(text("SELECT holder FROM workers")).scalars().all() == ["b"]
 
@@ -344,7 +344,7 @@ def test_concurrent_job_endings_and_total_updates_do_not_deadlock(store: Store) 
 
     def add_and_remove(k: int) -> None:
         leases.finish(jobs[k], "succeeded", PLAN)
-        leases.tend()
+        leases.expire_jobs()
         add(store, key_id="a")
         leases.remove_ended(time.time() + 1)
 

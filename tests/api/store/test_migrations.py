@@ -24,7 +24,7 @@ from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import Database
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, WorkAnswer
-from memplan.api.store.migrations import revisions, statements
+from memplan.api.store.migrations import revisions, upgrade_statements
 from memplan.api.store.store import Store
 from memplan.api.store.stored_plan import StoredPlan
 
@@ -169,7 +169,7 @@ def test_migrations_can_be_printed_without_running_them(version: int | None, url
     with connect(url) as connection:
         tables = rows_of(connection)
     with database.reading() as connection:
-        shown = statements(connection)
+        shown = upgrade_statements(connection)
     database.close()
     with connect(url) as connection:
         assert rows_of(connection) == tables

@@ -114,10 +114,10 @@ def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
     job_id = add(store)
     for _ in range(MOST_LAPSES):
         claim(store, lease_s=-1.0)
-        store.leases.tend()
+        store.leases.expire_jobs()
         assert state(store, job_id) == "queued"
     claim(store, lease_s=-1.0)
-    store.leases.tend()
+    store.leases.expire_jobs()
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
@@ -127,7 +127,7 @@ def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
 def test_a_job_expires_if_its_deadline_passes_in_the_queue(store: Store) -> None:
     late = add(store, deadline_at=time.time() - 1.5)
     in_time, without = add(store, deadline_at=time.time() + 1000), add(store)
-    assert store.leases.tend() == ([late], [])
+    assert store.leases.expire_jobs() == ([late], [])
     assert [state(store, name) for name in (late, in_time, without)] == ["expired", "queued", "queued"]
     job = store.jobs.find(late)
     assert job is not None

@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
     def tend(self) -> None:
         late = {name for name, job in self.kept.items() if job.state == "queued" and job.is_late}
         lost = {name for name, job in self.kept.items() if job.state == "running" and job.is_over}
-        expired, others = self.store.leases.tend()
+        expired, others = self.store.leases.expire_jobs()
         assert (set(expired), sorted(others)) == (late, sorted(lost))
         for name in late:
             self.kept[name].ends("expired")

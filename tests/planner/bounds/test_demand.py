@@ -64,7 +64,7 @@ def test_a_sharing_buffer_counts_in_full_while_its_partner_is_not_alive() -> Non
     rows = [buffer_row("a", 5, 0, 9), holes, buffer_row("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
     demand = Demand.from_instance(instance)
-    assert instance.sums(demand.start, demand.end, demand.size).tolist() == [7, 9, 7]
+    assert instance.live_set_sums(demand.start, demand.end, demand.size).tolist() == [7, 9, 7]
     assert bound(*rows, may_share=[["a", "b"]]) == 9
 
 
@@ -82,7 +82,7 @@ def test_a_sharing_buffer_counts_in_full_while_its_partner_is_not_alive() -> Non
 def test_members_of_a_rigid_group_count_the_union_of_their_bytes(group: list[dict[str, Any]], covered: int) -> None:
     instance = compile_problem(Problem.model_validate({"buffers": [buffer_row("a", 8, 0, 2), *group]}))
     demand = Demand.from_instance(instance)
-    assert max(instance.sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered
+    assert max(instance.live_set_sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered
 
 
 def test_the_bound_of_a_rigid_group_is_the_end_of_its_highest_member() -> None:

@@ -163,7 +163,7 @@ def test_heavy_clique_finds_the_largest_live_set_from_equivalent_explicit_confli
     by_time = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, end)))
     rows = [{"id": k, "size": int(size[k])} for k in range(n)]
     by_pairs = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs}))
-    assert weight(by_pairs) * by_pairs.unit == int(by_time.load().max()) * by_time.unit
+    assert weight(by_pairs) * by_pairs.unit == int(by_time.loads().max()) * by_time.unit
 
 
 def test_heavy_clique_combines_lifetimes_and_explicit_conflicts() -> None:

@@ -74,7 +74,7 @@ def test_columns_of_a_compiled_instance_are_consistent_with_its_problem(problem:
 @given(problem=problems(6))
 def test_live_sets_are_maximal_sets_of_buffers_alive_at_a_common_time(problem: Problem) -> None:
     instance = compile_problem(problem)
-    sets = [set(instance.members(t).tolist()) for t in range(instance.n_live_sets)]
+    sets = [set(instance.live_set_members(t).tolist()) for t in range(instance.n_live_sets)]
     groups = {family.members[0][1].id: family for family in families(problem)}
     for members, time in zip(sets, instance.live_set_time.tolist(), strict=True):
         alive = {
@@ -85,7 +85,7 @@ def test_live_sets_are_maximal_sets_of_buffers_alive_at_a_common_time(problem: P
         }
         assert members == alive
     assert instance.live_set_time.tolist() == sorted(set(instance.live_set_time.tolist()))
-    assert [instance.size[list(members)].sum() for members in sets] == instance.load().tolist()
+    assert [instance.size[list(members)].sum() for members in sets] == instance.loads().tolist()
     if "holes" not in instance.features:
         assert not any(a < b or (a == b and s != t) for s, a in enumerate(sets) for t, b in enumerate(sets))
 
@@ -125,7 +125,7 @@ def test_aliases_are_merged_into_their_buffer() -> None:
     assert instance.traffic.tolist() == [13, 3]
     assert (instance.alignment[0, 0], instance.lowest[0, 0]) == (4, 3)
     assert instance.conflict.tolist() == [1, 0]
-    assert instance.load().tolist() == [7, 4]
+    assert instance.loads().tolist() == [7, 4]
 
 
 def test_buffers_with_contradictory_aliases_are_unplaceable() -> None:
@@ -167,7 +167,7 @@ def test_huge_alignments_may_leave_a_single_offset() -> None:
 def test_instance_load_is_exact_beyond_int64() -> None:
     instance = compile_rows(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
     assert not instance.is_small_numbered
-    assert instance.load().tolist() == [4 * 2**62 - 6]
+    assert instance.loads().tolist() == [4 * 2**62 - 6]
     assert instance.pools[0].capacity == 2**63 - 1
 
 

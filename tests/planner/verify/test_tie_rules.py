@@ -15,7 +15,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.places import places
+from memplan.planner.verify.places import lowest_places
 from memplan.planner.verify.verifier import Violation, verify
 from memplan.questions.verify.verify import verdict_on
 from tests.support.depth import seeds
@@ -225,8 +225,8 @@ def test_lowest_offsets_and_peaks_match_the_verifier_and_exhaustive_counting() -
 def test_places_returns_none_for_too_many_pairs() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=0, end=1) for k in range(10)])
     placed = PlacedBuffers.from_placements(problem, solve(problem).placements)
-    assert places(problem, placed, most_pairs=44) is None
-    assert places(problem, placed, most_pairs=45) is not None
+    assert lowest_places(problem, placed, most_pairs=44) is None
+    assert lowest_places(problem, placed, most_pairs=45) is not None
 
 
 def test_lowest_offsets_are_exact_if_their_sums_exceed_2_to_62() -> None:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.certify.certify import QUESTION, CertificateAnswer, certify, lines
+from memplan.questions.certify.certify import QUESTION, CertificateAnswer, certificate_lines, certify
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 PROBLEM = Problem.model_validate({"buffers": BUFFERS})
@@ -19,15 +19,15 @@ def test_certify_accepts_a_plan_or_solves_the_problem() -> None:
     assert (found.kind, found.plan.peak, QUESTION.exit_status(found)) == ("live-set", 112, 0)
     assert certify(PROBLEM, found.plan).sha256 == found.sha256
     read = TypeAdapter(CertificateAnswer).validate_json(QUESTION.write(found))
-    assert list(lines(read)) == list(lines(found))
-    assert next(iter(lines(found))).startswith("a peak of 112 bytes is the least: by live-set")
+    assert list(certificate_lines(read)) == list(certificate_lines(found))
+    assert next(iter(certificate_lines(found))).startswith("a peak of 112 bytes is the least: by live-set")
     assert QUESTION.refutes({"problem": PROBLEM}, read) is None
 
 
 def test_certify_reports_why_there_is_no_certificate() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
     found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
-    assert list(lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]
+    assert list(certificate_lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]
     assert QUESTION.exit_status(found) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.model.problem import Problem
 from memplan.questions.explain import what_if as studying
-from memplan.questions.explain.explain import explain, lines
+from memplan.questions.explain.explain import explain, explanation_lines
 from memplan.questions.explain.values import ExplainOptions, WhatIf
 from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
@@ -138,7 +138,7 @@ def test_what_if_reports_the_pool_size_that_it_ignores() -> None:
     answer = explain(Problem.model_validate({"buffers": rows, "pools": [{"size": 12}]}), options=WHAT_IF)
     assert answer.what_if is not None
     assert (answer.what_if.peak, answer.what_if.without_size) == (16, 12)
-    assert "optimal: peak 16 bytes of a pool without end: 12 are too few" in [*lines(answer)]
+    assert "optimal: peak 16 bytes of a pool without end: 12 are too few" in [*explanation_lines(answer)]
 
 
 def test_what_if_does_not_enlarge_a_pool_in_front_of_another_one() -> None:
@@ -153,7 +153,7 @@ def test_what_if_builds_no_further_problem_once_its_time_is_over(monkeypatch: py
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 2}]})
     plan, over, made = solve(problem), threading.Event(), list[object]()
     over.set()
-    monkeypatch.setattr(studying, "part", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(studying, "subproblem", lambda *arguments: made.append(arguments))
     found = studying.change_worths(problem, plan, WHAT_IF, Control(cancelled=over))
     assert made == []
     assert [(row.by, row.gain_if_dropped, row.exact) for row in found.buffers] == [("open", (0, plan.peak), False)] * 40

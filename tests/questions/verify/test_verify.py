@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.verify.verify import QUESTION, Verdict, lines, verify
+from memplan.questions.verify.verify import QUESTION, Verdict, verdict_lines, verify
 from memplan.solvers.certificates.certify import add_certificate, certify
 from tests.support.random_problems import random_problem
 from tests.support.tight_problems import mixed_alignments
@@ -52,11 +52,11 @@ def test_a_certificate_confirms_claims_that_no_other_check_does() -> None:
 
 def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked() -> None:
     plan = solve(ONE)
-    said = list(lines(verify(ONE, plan)))
+    said = list(verdict_lines(verify(ONE, plan)))
     assert said[0] == "valid, 2 placements"
     assert said[-1].startswith("not checked: ")
     bare = Plan.model_validate({"placements": [row.model_dump() for row in plan.placements]})
-    (first, peak) = lines(verify(ONE, bare))
+    (first, peak) = verdict_lines(verify(ONE, bare))
     assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
 
 
@@ -64,7 +64,7 @@ def test_the_peak_of_a_pool_with_one_buffer_is_least_without_a_what_if_value() -
     rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
     storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
     places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
-    said = list(lines(verify(storages, Plan.model_validate({"placements": places}))))
+    said = list(verdict_lines(verify(storages, Plan.model_validate({"placements": places}))))
     assert said[1:] == [
         'x: 8 B, proved to be the least: "x" is alive at time 0',
         'y: 8 B, proved to be the least: "y" is alive at time 1',
@@ -106,7 +106,7 @@ def test_claims_without_evidence_are_listed_as_not_checked(changed: dict[str, An
     found = verify(ONE, Plan.model_validate(fields | changed))
     assert found.valid, found.violations
     assert makers_by_claim(found)[claim] is None
-    assert any(line.startswith("not checked: ") and claim in line for line in lines(found))
+    assert any(line.startswith("not checked: ") and claim in line for line in verdict_lines(found))
 
 
 def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
@@ -184,6 +184,6 @@ def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pyte
 
 def test_a_plan_of_another_problem_is_reported_before_its_violations() -> None:
     many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
-    first, *others, last, _way = lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
+    first, *others, last, _way = verdict_lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
     assert first == "the plan is of another problem: its problem_hash is not that of this one"
     assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)

@@ -15,7 +15,7 @@ from memplan.planner.instance.instance import COLUMNS, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core import exact
-from memplan.solvers.core.plain import Limits, start_of, start_of_instance, suits, suits_instance
+from memplan.solvers.core.plain import Limits, is_suitable, solve_plain, start_of_instance, suits_instance
 from memplan.solvers.exact.branch_and_bound import Parts, SearchThread
 from memplan.solvers.packing.orders import RULES, Rule, Traits
 from memplan.solvers.packing.packer import Packer
@@ -55,8 +55,8 @@ def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
 @pytest.mark.parametrize("seed", seeds(30))
 def test_the_core_compiles_bounds_and_packs_a_plain_problem_as_python_does(seed: int) -> None:
     problem = draw_problem(random.Random(seed))
-    assert suits(problem)
-    start, usual = start_of(problem, Limits()), compile_problem(problem)
+    assert is_suitable(problem)
+    start, usual = solve_plain(problem, Limits()), compile_problem(problem)
     mine = start.instance
     for name in COLUMNS:
         one, other = getattr(mine, name), getattr(usual, name)
@@ -90,7 +90,7 @@ def test_the_core_compiles_bounds_and_packs_a_plain_problem_as_python_does(seed:
 
 def test_a_search_begun_in_the_first_call_continues_as_one_from_scratch() -> None:
     problem = full_load(24, n=40, live=6)
-    start = start_of(problem, Limits(nodes=300, seed=exact.seed_of(0, 0)))
+    start = solve_plain(problem, Limits(nodes=300, seed=exact.seed_of(0, 0)))
     begun, whole = start.exact, compile_problem(problem)
     assert begun is not None
     assert (begun.outcome, begun.nodes) == (exact.SPENT, 300)
@@ -108,7 +108,7 @@ def test_a_search_begun_in_the_first_call_continues_as_one_from_scratch() -> Non
 
 @pytest.mark.parametrize("limits", [Limits(seconds=1e-9), Limits(nodes=10**9, seconds=1e-9)])
 def test_a_core_call_without_time_starts_no_search(limits: Limits) -> None:
-    start = start_of(full_load(24, n=40, live=6), limits)
+    start = solve_plain(full_load(24, n=40, live=6), limits)
     assert (start.rule, start.exact) == (-1, None)
 
 
@@ -127,13 +127,13 @@ def test_a_core_call_without_time_starts_no_search(limits: Limits) -> None:
 )
 def test_problems_with_any_further_rule_are_not_plain(asked: dict[str, Any]) -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
-    assert suits(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
-    assert not suits(Problem(buffers=rows, **asked))
+    assert is_suitable(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
+    assert not is_suitable(Problem(buffers=rows, **asked))
     rules = ({"offset": 0}, {"hint": 4}, {"size": 0}, {"no_cross": 8}, {"offset_mod": {"modulus": 4, "remainder": 0}})
-    assert not any(suits(Problem(buffers=[rows[0] | field, *rows[1:]])) for field in rules)
-    assert not suits(Problem(buffers=[{"id": 1, "size": 4, "lifetimes": [(0, 1), (3, 4)]}]))
-    assert not suits(Problem(buffers=[{"id": 1, "size": 2**60, "start": 0, "end": 1}]))
-    assert not suits(Problem(buffers=[]))
+    assert not any(is_suitable(Problem(buffers=[rows[0] | field, *rows[1:]])) for field in rules)
+    assert not is_suitable(Problem(buffers=[{"id": 1, "size": 4, "lifetimes": [(0, 1), (3, 4)]}]))
+    assert not is_suitable(Problem(buffers=[{"id": 1, "size": 2**60, "start": 0, "end": 1}]))
+    assert not is_suitable(Problem(buffers=[]))
 
 
 def test_seeds_of_the_exact_search_are_those_of_numpy_and_distinct() -> None:

@@ -143,7 +143,7 @@ def test_local_search_improves_plans_by_sharing_bytes(n: int, seed: int) -> None
 def test_local_search_lowers_the_peak_at_the_same_cost_of_bank_clashes(seed: int) -> None:
     features = frozenset({"bank-weights"})
     roomy = compile_problem(constrained_problem(seed, 24, features))
-    capacity = int(1.15 * max(roomy.load()) * roomy.unit)
+    capacity = int(1.15 * max(roomy.loads()) * roomy.unit)
     search = make_search(constrained_problem(seed, 24, features, capacity), work_limit=20_000)
     greedy.solve(search.instance, search)
     assert search.best is not None

@@ -73,9 +73,9 @@ def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search
 def test_window_searches_give_valid_plans_near_the_cost_bound(kind: str) -> None:
     problem = draw_problem(7, 150, kind)
     knapsack, search = make_search(problem)
-    assert windows.suits(knapsack.instance)
+    assert windows.suits_windows(knapsack.instance)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
-    assert choice.go_through(found)
+    assert choice.search_windows_first(found)
     assert search.best is not None
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)

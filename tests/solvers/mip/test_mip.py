@@ -16,7 +16,7 @@ from memplan.solvers.mip.draft import Draft, IntegerProgram
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.stages import count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
-from memplan.solvers.packing.place import drop
+from memplan.solvers.packing.place import drop_buffers
 from memplan.solvers.search.result import Assignment
 from tests.support.depth import DEPTH, seeds
 from tests.support.small_problems import small_problems
@@ -60,7 +60,7 @@ def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
     if not all(homes):
         return None
     pool = column([rng.choice(some) for some in homes])[instance.colocation]
-    offset = drop(instance, pool, [rng.random() for _ in homes])
+    offset = drop_buffers(instance, pool, [rng.random() for _ in homes])
     return None if offset is None else Assignment(pool, offset, score(instance, pool, offset), "random")
 
 

@@ -10,7 +10,7 @@ from lab.agreement import faults
 from memplan.planner.model.problem import Problem, replace_fields
 from tests.support import oracle, public_problems
 from tests.support.depth import DEPTH
-from tests.support.engine_batch import Job, ask
+from tests.support.engine_batch import Job, run_jobs
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 
 TAKEN = {
@@ -36,7 +36,7 @@ each_engine = pytest.mark.parametrize("engine", TAKEN)
 def test_engines_minimise_the_prices_of_sharing(engine: str) -> None:
     # The best plans of the last three use offsets that no row of the program contains.
     problems = [priced_tied_problem(seed) for seed in (*range(12 * DEPTH), 700_847, 701_366, 702_738)]
-    for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
+    for problem, answer in zip(problems, run_jobs(engine, [Job(problem) for problem in problems]), strict=True):
         wanted = oracle.best_score(problem)
         named = problem.model_dump_json(exclude_defaults=True)
         assert answer.score is not None or wanted is None, named
@@ -50,7 +50,7 @@ def test_engines_minimise_the_prices_of_sharing(engine: str) -> None:
 @each_engine
 def test_mip_engines_prove_the_small_public_problems(engine: str) -> None:
     entries = public_problems.read_index("minimalloc_small")
-    answers = ask(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
+    answers = run_jobs(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
     assert [answer.is_proved for answer in answers] == [True] * len(entries)
     assert [answer.score for answer in answers] == [(entry["optimum"],) for entry in entries]
 
@@ -60,7 +60,7 @@ def test_mip_engines_accept_a_given_plan_as_start(engine: str) -> None:
     # The cost is minimised at once: no plan at its bound is sought first.
     pools = [{"name": "fast", "size": 41, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
     problem = replace_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")
-    (answer,) = ask(engine, [Job(problem, has_start=True)])
+    (answer,) = run_jobs(engine, [Job(problem, has_start=True)])
     assert answer.is_proved
     assert answer.score == oracle.best_score(problem)
     assert TAKEN[engine] in answer.log
@@ -73,7 +73,7 @@ def test_mip_engines_claim_no_false_bound_for_large_sizes(engine: str) -> None:
     # The optimum is 3 sizes, above 2^29 and odd; after scaling it is exact to a few units only.
     sizes = [2**k + 1 for k in (29, 34, 45, 60)]
     for size, answer in zip(
-        sizes, ask(engine, [Job(ring(size, size + 2, size, size, size)) for size in sizes]), strict=True
+        sizes, run_jobs(engine, [Job(ring(size, size + 2, size, size, size)) for size in sizes]), strict=True
     ):
         assert answer.score is not None
         assert answer.score[0] <= 3 * size + 2

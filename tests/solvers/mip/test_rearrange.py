@@ -69,7 +69,7 @@ def test_heights_of_a_plan_are_its_ends_above_the_floor_in_each_live_set() -> No
 def test_a_perturbed_plan_is_valid_different_and_within_the_limit() -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
-    shaken = its.shaken(plan)
+    shaken = its.perturbed_plan(plan)
     assert shaken.total_excess != plan.total_excess
     assert (shaken.offset + SIZES).max() <= SIZES.sum()
     assert all(

@@ -11,7 +11,7 @@ from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.packing.place import drop, pins_collide, place
+from memplan.solvers.packing.place import drop_buffers, pins_collide, place
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem, violated_rules
 from tests.support.random_problems import random_problem
 
@@ -41,14 +41,14 @@ B = {"id": "b", "size": 6, "start": 2, "end": 5}
 def test_drop_keeps_the_order_of_the_raw_offsets() -> None:
     instance = compile_rows(A, B)
     zeros = np.zeros(2, dtype=np.int64)
-    assert (instance.unit * np.asarray(drop(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
-    assert (instance.unit * np.asarray(drop(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
+    assert (instance.unit * np.asarray(drop_buffers(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
+    assert (instance.unit * np.asarray(drop_buffers(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
 
 
 @pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
 def test_drop_makes_a_valid_packing_of_any_raw_numbers(raw: list[float]) -> None:
     instance = compile_rows({**A, "size": 2**61}, {**B, "size": 2**62})
-    dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
+    dropped = drop_buffers(instance, np.zeros(2, dtype=np.int64), raw)
     assert dropped is not None
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
@@ -57,9 +57,9 @@ def test_dropping_a_plan_again_raises_no_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
-        once = drop(instance, pool, np.random.default_rng(seed).random(len(instance)))
+        once = drop_buffers(instance, pool, np.random.default_rng(seed).random(len(instance)))
         assert once is not None
-        again = drop(instance, pool, once)
+        again = drop_buffers(instance, pool, once)
         assert again is not None
         assert (again <= once).all()
 
@@ -132,7 +132,7 @@ def test_placing_and_dropping_break_no_constraint(seed: int) -> None:
     found = place(quick_packer(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
     assert found is not None
     assert (found[0][instance.colocation] == found[0]).all()
-    dropped = drop(instance, found[0], found[1] + rng.random(12) / 4)
+    dropped = drop_buffers(instance, found[0], found[1] + rng.random(12) / 4)
     assert dropped is not None
     assert score(instance, found[0], dropped) <= score(instance, *found)
     for q in range(len(instance.pools)):

@@ -196,9 +196,9 @@ def test_a_bound_claimed_by_a_single_engine_is_not_trusted(liars: None) -> None:
 
 def test_interim_results_of_a_running_search_are_valid_plans() -> None:
     seen: list[SolveResult | None] = []
-    search = OneSearch(RING, SolveOptions(), Control(report=lambda _: seen.append(search.so_far())))
+    search = OneSearch(RING, SolveOptions(), Control(report=lambda _: seen.append(search.interim_result())))
     plan = search.finish().plan
-    assert search.so_far() is not None
+    assert search.interim_result() is not None
     assert seen
     for so_far in [result.plan for result in seen if result is not None]:
         assert_is_plan(RING, so_far)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.solvers.processes.folders import make_temporary_folder, remove_left
+from memplan.solvers.processes.folders import make_temporary_folder, remove_leftover_folders
 
 _MAKES = """
 import sys, time
@@ -31,7 +31,7 @@ def test_temporary_folders_of_a_killed_process_are_removed_by_the_next(
     with subprocess.Popen([sys.executable, "-c", _MAKES], stdout=subprocess.PIPE, env=environment, text=True) as maker:
         assert maker.stdout is not None
         left = Path(maker.stdout.readline().strip())
-        remove_left()
+        remove_leftover_folders()
         assert (left / "content").exists(), "its process is there"
         maker.send_signal(signal.SIGKILL)
     others = [tmp_path / name for name in ("memplan-x", "memplan-99999999999999999999-x", "other-1-x", "memplan--1-x")]
@@ -41,6 +41,6 @@ def test_temporary_folders_of_a_killed_process_are_removed_by_the_next(
     link.symlink_to(others[0])
     file.touch()
     with make_temporary_folder() as mine:
-        remove_left()
+        remove_leftover_folders()
         assert not left.exists()
         assert all(path.exists() for path in (*others, link, file, Path(mine)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.cascade.access.access_graph import SAME, Window, sliding
+from memplan.extensions.cascade.access.access_graph import SAME, Window, sliding_window
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.access.layouts import reshaped_layout
 from memplan.extensions.cascade.cascade import cascade
@@ -40,7 +40,7 @@ def test_sequences_in_both_layouts_get_access_maps_of_images_with_one_column() -
     for graph in by_layout:
         assert [row.role for row in graph.operations] == ["striped", "striped"]
         assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(16, 1, 4), (8, 1, 6), (8, 1, 6)]
-        assert graph.operations[0].reads[0].rows == sliding(3, 2, 1, 1)
+        assert graph.operations[0].reads[0].rows == sliding_window(3, 2, 1, 1)
         assert graph.macs == 8 * 6 * 3 * 4
     assert [graph.layout for graph in by_layout] == ["NHWC", "NCHW"]
 
@@ -67,7 +67,7 @@ def test_pixel_preserving_reshapes_and_constant_look_ups_are_striped() -> None:
     assert mixed.operations[0].reason == "reshape to other rows and columns runs whole"
     looked_up = graph_of([[1, 16], [1, 16, 4]], {"kind": "gather"})
     assert [row.role for row in looked_up.operations] == ["striped"]
-    assert looked_up.operations[0].reads[0].rows.source(3, 4, 1) == (0, 1)
+    assert looked_up.operations[0].reads[0].rows.input_range(3, 4, 1) == (0, 1)
 
 
 def test_a_channel_shuffle_is_striped_in_both_layouts() -> None:

@@ -104,7 +104,7 @@ def test_an_output_row_or_column_depends_only_on_the_input_range_of_its_access_m
                     for at in np.flatnonzero(changed.any(axis=(1 - axis, 2))).tolist():
                         reads[at].add(place)
                 for y, found in enumerate(reads):
-                    first, end = window.source(y, y + 1, shapes[k][axis])
+                    first, end = window.input_range(y, y + 1, shapes[k][axis])
                     assert found <= set(range(first, end)), (kind, attributes, shapes, axis, y)
                     # Skip the exact comparison for dilated windows, which may begin in the padding between two taps.
                     is_exact = max(attributes.get("dilations", [1])) == 1

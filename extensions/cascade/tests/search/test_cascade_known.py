@@ -35,7 +35,7 @@ def test_cascade_of_two_convolutions_has_the_documented_peak_and_tiles() -> None
     # The region has 16 tiles of 6 x 6 x 32 bytes.
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_TILES, 6, 6, 0))
     assert region.steps == (4, 4)
-    assert region.holds[2].bytes == 1_152
+    assert region.buffer_by_tensor[2].bytes == 1_152
 
 
 def test_cascade_of_an_image_of_one_row_has_the_same_peaks_as_of_one_column() -> None:
@@ -74,7 +74,7 @@ def test_points_choose_among_the_alternatives_of_operations_that_run_as_a_whole(
 def test_a_sliding_output_lowers_the_peak_of_stripes_of_rows() -> None:
     graph = access_graph(two_convolutions())
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
-    assert region.holds[2].bytes + sum(graph.tensors[t].bytes for t in (0, 4)) == 7_404
+    assert region.buffer_by_tensor[2].bytes + sum(graph.tensors[t].bytes for t in (0, 4)) == 7_404
     (point,) = cascade(two_convolutions(), CascadeOptions(overlap="sliding", check=True)).points
     assert (point.peak, len(point.slides)) == (5_610, 1)
 
@@ -91,7 +91,7 @@ def test_a_sliding_output_lowers_the_peak_of_stripes_of_rows() -> None:
 def test_ring_buffers_in_bricks_of_16_channels_have_the_bytes_of_tvm(name: str, height: int, between: int) -> None:
     graph = access_graph(NETWORKS[name](), brick=16)
     region = region_of(graph, CascadeOptions(), (0, len(graph.operations), 0, 0, 0, 0, KIND_ROWS, height, 0, 0))
-    assert sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole") == between
+    assert sum(hold.bytes for hold in region.buffer_by_tensor.values() if hold.mode != "whole") == between
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ def test_a_thin_panel_recomputes_an_expansion_and_rolls_its_narrow_input() -> No
     result = cascade(net.graph(), options.model_copy(update={"check": True}))
     assert len(result.checked_positions) == len(result.points)
     thin = region_of(result.graph, options, (0, 5, 0, 0, 0, 0, KIND_THIN, 4, 1, 0))
-    assert [thin.holds[2 * tensor].mode for tensor in (1, 2, 3)] == ["roll", "roll", "recompute"]
-    assert thin.holds[6].bytes == 10 * 7 * 48
+    assert [thin.buffer_by_tensor[2 * tensor].mode for tensor in (1, 2, 3)] == ["roll", "roll", "recompute"]
+    assert thin.buffer_by_tensor[6].bytes == 10 * 7 * 48
 
 
 def test_points_that_were_not_checked_in_time_are_counted() -> None:

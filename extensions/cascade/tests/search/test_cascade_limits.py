@@ -15,7 +15,7 @@ from memplan.extensions.cascade.cascade import cascade, lines
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_TO, KIND_WHOLE
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search import orders as other
-from memplan.extensions.cascade.search.options import CascadeOptions, combinations
+from memplan.extensions.cascade.search.options import CascadeOptions, swept_options
 from memplan.extensions.cascade.search.orders import alternative_orders
 from memplan.extensions.cascade.search.passes import variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
@@ -179,7 +179,7 @@ def test_a_region_without_rolling_recomputes_two_more_rows_a_step_for_each_furth
 def test_regions_without_rolling_keep_no_rows_between_steps() -> None:
     plain = cascade(five_operations(), CascadeOptions(rolling=False))
     regions = [region for point in plain.points for region in point.cascade.regions]
-    assert {hold.mode for region in regions for hold in region.holds.values()} <= {"recompute", "whole"}
+    assert {hold.mode for region in regions for hold in region.buffer_by_tensor.values()} <= {"recompute", "whole"}
     rolling = cascade(five_operations())
     assert rolling.without_rolling is not None
     least = plain.points[-1]
@@ -256,7 +256,7 @@ def test_a_sweep_counts_the_combinations_that_had_no_time() -> None:
 def test_sweeps_are_parsed_from_texts_with_tiles_and_memories_as_values() -> None:
     texts = CascadeOptions.model_validate({"sweep": ("stripe=1,6x6", "rolling=yes,no", "orders=given,depth-first")})
     assert texts.sweep == {"stripe": (1, "6x6"), "rolling": (True, False), "orders": ("given", "depth-first")}
-    assert [each.stripe for _, each in combinations(texts, texts.sweep)] == [(1, 0)] * 4 + [(6, 6)] * 4
+    assert [each.stripe for _, each in swept_options(texts, texts.sweep)] == [(1, 0)] * 4 + [(6, 6)] * 4
     pools = CascadeOptions.model_validate({"sweep": ["pools=fast=4KiB,slow=64KiB;fast=16KiB,slow=64KiB"]})
     rows = cascade(two_convolutions(), pools).swept
     assert [row.points[-1].slow_traffic is not None for row in rows] == [True, True]

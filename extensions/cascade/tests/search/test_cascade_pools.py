@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memplan.extensions.cascade.cascade import cascade, lines
-from memplan.extensions.cascade.regions.counts import moved_of
+from memplan.extensions.cascade.regions.counts import bytes_by_tensor
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.networks.operations.graph import OperationGraph
@@ -38,7 +38,7 @@ def test_with_two_memories_only_whole_tensors_are_slow_and_their_traffic_is_repo
         assert point.pools is not None
         assert point.peak == point.used["fast"] <= 500
         assert verify(point.problem, point.plan) == ()
-        pools, moved = point.pools, moved_of(point.cascade)
+        pools, moved = point.pools, bytes_by_tensor(point.cascade)
         whole = {name: int(name[1:]) for name in pools if name[1:].isdigit()}
         assert all(pools[name] == "fast" for name in pools if name not in whole)
         assert point.slow_traffic == sum(moved[t] for name, t in whole.items() if pools[name] == "slow")

@@ -13,7 +13,7 @@ from memplan.extensions.cascade.access.from_graph import access_graph, split_apa
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.core.kernels import KIND_CHANNELS
 from memplan.extensions.cascade.regions.execution import check_by_value
-from memplan.extensions.cascade.regions.regions import Cascade, is_accumulated, sums_of
+from memplan.extensions.cascade.regions.regions import Cascade, accumulator_bytes, is_accumulated
 from memplan.extensions.cascade.search.front import front_of_three
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.search import RegionSearch
@@ -51,7 +51,7 @@ def test_random_regions_compute_correct_values_and_fail_with_one_row_less_in_a_b
             rows += sum(region.kind == "rows" for region in drawn.regions)
             tiles += sum(region.kind in ("tiles", "panels") for region in drawn.regions)
             for number, region in enumerate(drawn.regions):
-                for tensor, hold in region.holds.items():
+                for tensor, hold in region.buffer_by_tensor.items():
                     less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
                     if less is not None:
                         with pytest.raises(InvalidPlanError, match="must equal the value computed layer by layer"):
@@ -144,8 +144,8 @@ def test_a_region_along_channels_sums_its_projection_over_all_steps(dtype: str) 
         made = channel_cascade(graph, 0, 3, tile)
         (region,) = made.regions
         assert is_accumulated(graph, region)
-        assert sums_of(graph, region) == (3 * 3 * 2 * 4 if dtype == "int8" else 0)
-        assert region.trips == -(-64 // tile)
+        assert accumulator_bytes(graph, region) == (3 * 3 * 2 * 4 if dtype == "int8" else 0)
+        assert region.n_steps == -(-64 // tile)
         offsets, size = side_by_side(made)
         assert check_by_value(made, offsets, size) > 0
         less = shrunk(made, 0, graph.operations[0].outputs[0])

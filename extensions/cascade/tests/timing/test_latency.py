@@ -11,7 +11,7 @@ import pytest
 from memplan import Target
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.cascade import cascade, latency_of, lines
-from memplan.extensions.cascade.regions.counts import moved_of
+from memplan.extensions.cascade.regions.counts import bytes_by_tensor
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.search import RegionSearch
@@ -73,11 +73,13 @@ def operation_figures(
 ) -> tuple[int, float]:
     """Return the bytes over the link and the multiplications of an operation in one step."""
     row, (y, x, k) = graph.operations[v], step
-    held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - {t for t in over if not graph.readers[t]}
+    held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - {
+        t for t in over if not graph.readers[t]
+    }
     moved, is_striped = 0, row.role == "striped"
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     if region.kind == "whole":
-        macs, _ = graph.way(v, region.alternative)
+        macs, _ = graph.cost_of_alternative(v, region.alternative)
         moved = row.weights + sum(graph.tensors[r.tensor].bytes for r in row.reads if r.tensor in over)
         moved += sum(graph.tensors[t].bytes for t in row.outputs if t in over)
         if is_striped and out is not None:
@@ -107,8 +109,8 @@ def operation_figures(
                 (rows, columns)
                 if not is_striped
                 else (
-                    read.rows.source(*rows, source.rows),
-                    read.columns.source(*columns, source.columns),
+                    read.rows.input_range(*rows, source.rows),
+                    read.columns.input_range(*columns, source.columns),
                 )
             )
             moved += length(spans[0]) * length(spans[1]) * source.pixel
@@ -130,7 +132,7 @@ def draw_cascade(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
     options = CascadeOptions(input=rng.choice(ways), output=rng.choice(ways))
     one = random_cascade(graph, options, RegionSearch(graph, options).run(), rng)
     whole = set(range(len(graph.tensors))) - {
-        t for region in one.regions for t, hold in region.holds.items() if hold.mode != "whole"
+        t for region in one.regions for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"
     }
     return one, set(rng.sample(sorted(whole), rng.randint(0, len(whole))))
 
@@ -159,7 +161,7 @@ def test_bytes_over_the_link_equal_those_counted_from_regions(seed: int) -> None
     # With an infinitely fast engine and one byte per unit of time, the latency equals the number of bytes.
     moved = latency_of(one, machine(rate=1e15, bandwidth=1), slow)
     slices = sum(region.channel_steps or 0 for region in one.regions) * 40
-    counted = sum(bytes_ for t, bytes_ in moved_of(one).items() if t in slow)
+    counted = sum(bytes_ for t, bytes_ in bytes_by_tensor(one).items() if t in slow)
     for region in one.regions:
         for v in region.ops:
             made = region.ranges.get(v)

@@ -140,11 +140,14 @@ def test_run_network_reports_a_ring_buffer_with_too_few_rows() -> None:
     graph, options = coarse(net.graph()), CascadeOptions()
     regions = [region_of(graph, options, row) for row in RegionSearch(graph, options).run().tolist()]
     region, tensor, hold = next(
-        (row, t, hold) for row in regions for t, hold in row.holds.items() if row.end == 2 and hold.mode == "roll"
+        (row, t, hold)
+        for row in regions
+        for t, hold in row.buffer_by_tensor.items()
+        if row.end == 2 and hold.mode == "roll"
     )
     assert run_network(graph, [NetworkStep(region)], machine())[1] == []
     less = hold.model_copy(update={"capacity": (hold.rows - 1, *hold.capacity[1:])})
-    held = {**region.holds, tensor: less}
+    held = {**region.buffer_by_tensor, tensor: less}
     short = region.remake(region.ranges, held.values())
     (sentence,) = run_network(graph, [NetworkStep(short)], machine())[1]
     assert f"must read only stored elements of tensor {tensor}" in sentence

@@ -17,7 +17,11 @@ def test_table_fields_are_read_by_number() -> None:
     inner = root.table(0, "inner")
     assert inner is not None
     assert inner.integer(0, "count", "i") == -7
-    assert (inner.text(2, "name"), inner.content(3, "bytes"), inner.length(3, "bytes")) == ("name", b"\x01\x02\x03", 3)
+    assert (inner.text(2, "name"), inner.content(3, "bytes"), inner.byte_count(3, "bytes")) == (
+        "name",
+        b"\x01\x02\x03",
+        3,
+    )
     assert inner.integers(4, "numbers", "i") == (1, -2)
     assert [row.path for row in root.tables(1, "rows")] == ["root.rows[0]", "root.rows[1]"]
 
@@ -27,7 +31,7 @@ def test_an_absent_field_has_its_default_value() -> None:
     assert (empty.integer(9, "count", "i", 5), empty.integer(1, "other", "q")) == (5, 0)
     assert (empty.text(2, "name"), empty.integers(4, "numbers", "i"), list(empty.tables(5, "rows"))) == ("", (), [])
     assert empty.table(3, "inner") is None
-    assert empty.length(3, "bytes") == 0
+    assert empty.byte_count(3, "bytes") == 0
 
 
 def test_a_truncated_file_is_never_read_beyond_its_end() -> None:

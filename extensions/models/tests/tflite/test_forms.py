@@ -12,7 +12,7 @@ from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.writing import rewritable_model
 from memplan.extensions.models.tests.tflite_networks import vgg
-from memplan.extensions.models.tflite.forms import coarser_cascades, rewritings
+from memplan.extensions.models.tflite.forms import coarser_cascades, unrolled_forms
 from memplan.extensions.models.tflite.unrolled import unroll
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.operations.graph_variants import replace_fields
@@ -30,7 +30,7 @@ def test_a_tensor_before_a_whole_operation_is_not_stored_twice() -> None:
     image, last = 24 * 20, result.points[-1]
     # The tensor that is made row by row, and the whole tensor that the pool reads.
     assert unroll(last.cascade).live_peak == 2 * 16 * image
-    assert min(form.peak for form in rewritings([last])) == result.layers_peak == (4 + 16) * image
+    assert min(form.peak for form in unrolled_forms([last])) == result.layers_peak == (4 + 16) * image
 
 
 def test_tiles_are_merged_along_columns_where_operations_are_costly() -> None:
@@ -61,6 +61,6 @@ def test_cascades_that_cannot_be_unrolled_or_written_are_reported() -> None:
     with pytest.raises(OperationsError, match="resident"):
         unroll(streamed.points[-1].cascade)
     with pytest.raises(OperationsError, match="points: must have one"):
-        list(rewritings([]))
+        list(unrolled_forms([]))
     with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):
         rewritable_model(b'{"ops": []}', None, graph)

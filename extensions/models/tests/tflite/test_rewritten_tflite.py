@@ -18,7 +18,7 @@ from memplan.extensions.cascade.writing import write_in_parts
 from memplan.extensions.models.tests.litert_models import outputs_of
 from memplan.extensions.models.tests.tflite_files import two_halves
 from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
-from memplan.extensions.models.tflite.forms import RewritableModel, coarser_cascades, rewritable_model, rewritings
+from memplan.extensions.models.tflite.forms import RewritableModel, coarser_cascades, rewritable_model, unrolled_forms
 from memplan.extensions.models.tflite.tflm_tail import arena_of
 from memplan.extensions.models.tflite.unrolled import unroll
 from memplan.extensions.networks.models.model_graph import read_model_graph
@@ -118,7 +118,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
     )
     data = mobilenet_v2(96, 12)
     model, result = search_model(data)
-    written = model.write(min(rewritings(result.points), key=lambda form: form.needed).found)
+    written = model.write(min(unrolled_forms(result.points), key=lambda form: form.needed).found)
 
     def run(content: bytes, arena: int) -> np.ndarray:
         interpreter = micro.Interpreter.from_bytes(content, arena_size=arena)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memplan.extensions.networks.order.core.kernels import CUT, Network, close_cheaply
 from memplan.extensions.networks.order.search.macros import MacroGraph
-from memplan.extensions.networks.order.search.parts import OrderPart, rows_of
+from memplan.extensions.networks.order.search.parts import OrderPart, flatten_lists
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 
@@ -40,7 +40,7 @@ class FlowArcs:
         for k, (a, b, _) in enumerate(arcs):
             out[a].append(2 * k)
             out[b].append(2 * k + 1)
-        self._first, sorted_arcs = rows_of(out)
+        self._first, sorted_arcs = flatten_lists(out)
         place = np.empty(2 * len(arcs), dtype=np.int64)
         place[sorted_arcs] = np.arange(2 * len(arcs))
         rows = np.array(arcs, dtype=np.int64).reshape(-1, 3)

@@ -43,7 +43,7 @@ class Macro:
             low, high = low + net - free, high + net
         return low_peak, high_peak, low, high
 
-    def decide(self, tensor: int, is_free: bool) -> None:
+    def record_overwriting(self, tensor: int, is_free: bool) -> None:
         """Record whether the step that frees a tensor may overwrite it."""
         step = self.frees[tensor]
         if step not in self.over:
@@ -53,9 +53,9 @@ class Macro:
         if rows := [row for row in rows if row.open]:
             self.over[step] = rows
 
-    def settle(self, tensor: int, size: tuple[int, ...]) -> None:
+    def record_last_reader(self, tensor: int, size: tuple[int, ...]) -> None:
         """Record that the macro is the last reader of a tensor, and so frees it."""
-        self.decide(tensor, True)
+        self.record_overwriting(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
@@ -86,11 +86,11 @@ class Macro:
             readers[tensor].discard(its)
             readers[tensor].add(mine)
             if tensor in self.frees:
-                self.decide(tensor, False)
+                self.record_overwriting(tensor, False)
             self.frees[tensor] = shift + step
             # A single remaining reader frees the tensor, so a search need not count its readers.
             if len(readers[tensor]) == 1:
-                self.settle(tensor, size)
+                self.record_last_reader(tensor, size)
         self.compress()
 
 
@@ -223,11 +223,11 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         # A reader that another reader must follow is never the last one, so it never frees the tensor.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
-            macros[last[0]].settle(tensor, size)
+            macros[last[0]].record_last_reader(tensor, size)
         if len(last) < len(readers_of_tensor):
             for v in readers_of_tensor:
                 if earlier >> v & 1:
-                    macros[v].decide(tensor, False)
+                    macros[v].record_overwriting(tensor, False)
                     del macros[v].frees[tensor]
     for macro in macros:
         macro.compress()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import moves_of
+from memplan.extensions.networks.operations.order_check import move_count
 from memplan.extensions.networks.order.core.kernels import FOLLOWED, Follow, follow_order
 from memplan.extensions.networks.order.search.macros import single_macros
 from memplan.extensions.networks.order.search.parts import OrderPart, part_of
@@ -34,9 +34,9 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
         for is_forward in directions:
             followed = _followed_order(part, nearest, budget, is_forward, flag)
             if followed is not None:
-                orders[followed] = moves_of(followed)
-                nearest = min(nearest, followed, key=moves_of)
-    most = moves_of(key)
+                orders[followed] = move_count(followed)
+                nearest = min(nearest, followed, key=move_count)
+    most = move_count(key)
     return sorted((one for one, moves in orders.items() if moves < most), key=orders.__getitem__)
 
 

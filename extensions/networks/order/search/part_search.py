@@ -11,7 +11,7 @@ from memplan.extensions.networks.order.search.cuts import Cut, Cuts
 from memplan.extensions.networks.order.search.macros import MacroGraph
 from memplan.extensions.networks.order.search.parts import OrderPart
 from memplan.extensions.networks.order.search.twins import encode_twins
-from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend, improve_windows
+from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, improve_windows, search_depth_first
 from memplan.solvers.search.control import Control
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
@@ -70,7 +70,7 @@ class PartSearch:
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
-    def use(self, control: Control, goal: int = 0) -> None:
+    def set_control(self, control: Control, goal: int = 0) -> None:
         """Continue the search under another control, until the peak is at most `goal`."""
         self._control, self._goal = control, goal
 
@@ -79,7 +79,9 @@ class PartSearch:
         # The seed also selects the kind of search that runs first, so that orders differ by more than tie-breaking.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
-            outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed)
+            outcome = search_depth_first(
+                self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed
+            )
             self._control.spend(outcome.work)
             if outcome.order is not None:
                 return [self.part.members[k] for k in outcome.order]
@@ -96,7 +98,7 @@ class PartSearch:
             self._raise_bound_by_cuts(floor)
             if n < _WINDOWED and self._can_continue(floor):
                 # Try a greedy order only for narrow parts: for wide ones, windows of other orders are better.
-                outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
+                outcome = search_depth_first(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
                 self._record_outcome(outcome, _GREEDY)
             if n <= _SLOW:
                 self._bisect(floor, n + 100)
@@ -152,7 +154,7 @@ class PartSearch:
             self._alike = encode_twins(self.part)
         if way == self._tree_way:
             node_limit = min(_TREE_NODES * node_limit, _MOST_NODES)
-        outcome = descend(self._alike, way, budget, node_limit, self._control.raised, seed)
+        outcome = search_depth_first(self._alike, way, budget, node_limit, self._control.raised, seed)
         if not self._record_outcome(outcome, way):
             return False
         # Move the successful kind of search to the front, so that it is tried first next time.

@@ -100,7 +100,7 @@ class OrderPart:
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
 
 
-def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
+def flatten_lists(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
     """Return lists of numbers as two arrays: the start index of each list, and all numbers concatenated."""
     rows = list(lists)
     first = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -133,10 +133,10 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
     size = np.array([graph.size[tensor] for tensor in tensors], dtype=np.int64)
     step_first = np.zeros(len(members) + 1, dtype=np.int64)
     np.cumsum(n_steps, out=step_first[1:])
-    free_first, free = rows_of(frees)
-    reader_first, reader = rows_of(readers)
-    after_first, after_rows = rows_of(after)
-    before_first, before_rows = rows_of(before)
+    free_first, free = flatten_lists(frees)
+    reader_first, reader = flatten_lists(readers)
+    after_first, after_rows = flatten_lists(after)
+    before_first, before_rows = flatten_lists(before)
     over_first, input_first, over, gain_first, gain = _overwriting_columns(graph, members, tensors)
     random = np.random.default_rng(_CODE_SEED)
     forward = Moves(
@@ -189,7 +189,7 @@ def _overwriting_columns(
                 tables.append(row.table())
     over_first = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=over_first[1:])
-    return over_first, *rows_of(inputs), *rows_of(tables)
+    return over_first, *flatten_lists(inputs), *flatten_lists(tables)
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:

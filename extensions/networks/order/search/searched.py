@@ -85,7 +85,7 @@ class _Search:
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
                 raise SearchTooLargeError(f"{len(states.waiting)} states were reached in the time, and more remain")
-            state = states.next()
+            state = states.next_state()
             if swaps := self._canonical_swaps(state):
                 self._add_lines("as", swaps)
                 states.rename(state, swaps)
@@ -114,7 +114,7 @@ class _Search:
         while before != len(used):
             before = len(used)
             for k in range(len(self._states.swaps)):
-                image = self._states.swapped(state, k)
+                image = self._states.swap_macros(state, k)
                 if image < state:
                     state = image
                     used.append(k)

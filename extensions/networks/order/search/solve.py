@@ -10,9 +10,9 @@ from operator import itemgetter
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import (
     bytes_after,
-    bytes_along,
-    bytes_beside,
+    bytes_during,
     bytes_needed,
+    live_bytes_by_operation,
     peak_of,
 )
 from memplan.extensions.networks.order.answer import (
@@ -91,10 +91,10 @@ def order_operations(
     """
     if not 0 <= time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
-    return order_unplanned(graph, Control.from_limit(time_limit_s, deterministic, cancelled))
+    return order_with_control(graph, Control.from_limit(time_limit_s, deterministic, cancelled))
 
 
-def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
+def order_with_control(graph: OperationGraph, control: Control) -> OrderAnswer:
     """Order operations as `order_operations` does, until the control ends the search."""
     inside = order_regions(graph, control)
     with control.search_control(WORK_PER_S) as watched:
@@ -212,7 +212,7 @@ class OrderSearch:
         if isinstance(proof, Cut):
             done += reduced.operations_of(members[k] for k in proof.done)
             running = reduced.macros[members[proof.macro]].operations
-            along = bytes_along(self._graph, [*done, *running])
+            along = live_bytes_by_operation(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
         # Without a proof of the part, its bound is the larger of the live bytes before and after it.
@@ -220,11 +220,11 @@ class OrderSearch:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
 
-    def use(self, left: Control, goal: int = 0) -> None:
+    def set_control(self, left: Control, goal: int = 0) -> None:
         """Continue the search under another control, until an order has a peak of at most `goal`."""
         self._left = left
         for search in self._searches:
-            search.use(left, goal)
+            search.set_control(left, goal)
 
     def random_order(self, budget: int, seed: int) -> tuple[int, ...] | None:
         """Return a random order within a budget, or None if none is found quickly."""
@@ -245,7 +245,7 @@ def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) 
     elif isinstance(witness, NeedWitness):
         proved_bound = bytes_needed(graph, witness.operation)
     elif isinstance(witness, CutWitness):
-        proved_bound = bytes_beside(graph, set(witness.done), witness.operation)
+        proved_bound = bytes_during(graph, set(witness.done), witness.operation)
     else:
         proved_bound = bytes_after(graph, witness.done)
     if proved_bound != bound:

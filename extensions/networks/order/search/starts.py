@@ -41,7 +41,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
     return order
 
 
-def heads_early(graph: OperationGraph) -> list[int]:
+def order_with_heads_early(graph: OperationGraph) -> list[int]:
     """Return the order in which short paths to outputs run as early as possible; others keep the given order."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n

@@ -36,7 +36,9 @@ class OrderOutcome:
     work: int
 
 
-def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
+def search_depth_first(
+    part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0
+) -> OrderOutcome:
     """Search depth first for an order within a budget; at most `node_limit` states are visited."""
     n = len(part.members)
     query = Budget(
@@ -142,7 +144,7 @@ class _WindowedOrder:
     def _window_order(self, window: OrderPart, budget: int) -> list[int] | None:
         """Return an order of a window within a budget, or None if none is found."""
         for way in _WAYS:
-            outcome = descend(window, way, budget, _NODES, self._control.raised, self._seed)
+            outcome = search_depth_first(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
             # Other kinds of search are useless after a proof that no order is within the budget.
             if outcome.order is not None or outcome.above is not None:

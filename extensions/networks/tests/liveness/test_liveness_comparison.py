@@ -73,7 +73,7 @@ def test_a_cancelled_comparison_returns_unknown_peaks() -> None:
 def test_a_comparison_without_time_creates_no_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     over, made = threading.Event(), list[object]()
     over.set()
-    monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: made.append(arguments))
+    monkeypatch.setattr(comparing, "problem_of_timeline", lambda *arguments, **_: made.append(arguments))
     found = compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=over))
     assert made == []
     assert [(row.status, row.peak) for row in found] == [("unknown", None)] * 5

@@ -12,7 +12,12 @@ import pytest
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph, write_graph
 from memplan.extensions.networks.operations.graph_variants import allow_overwriting
 from memplan.extensions.networks.operations.in_place import input_of_output, input_of_output_in_order
-from memplan.extensions.networks.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.extensions.networks.operations.order_check import (
+    bytes_after,
+    bytes_during,
+    live_bytes_by_operation,
+    peak_of,
+)
 from memplan.planner.errors import OperationsError
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, random_order
@@ -90,9 +95,9 @@ ADD: dict[str, Any] = {"in": [0, 1], "out": [2], "may_overwrite": [[0, 0], [0, 1
 def test_only_the_last_reader_overwrites_an_input() -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [{"in": [0]}, ADD]})
     assert input_of_output(graph, 1, {0}) == {2: 0}
-    assert bytes_along(graph, [0, 1]) == [16, 16]
+    assert live_bytes_by_operation(graph, [0, 1]) == [16, 16]
     assert input_of_output_in_order(graph, [1, 0]) == {2: 1}
-    assert bytes_beside(graph, {0}, 1) == 16
+    assert bytes_during(graph, {0}, 1) == 16
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,7 @@ def test_a_chain_of_overwriting_operations_uses_one_offset() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
     assert input_of_output_in_order(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
-    assert bytes_along(graph, [0, 1, 2]) == [9, 9, 5]
+    assert live_bytes_by_operation(graph, [0, 1, 2]) == [9, 9, 5]
 
 
 @pytest.mark.parametrize(
@@ -157,9 +162,9 @@ GRAPH = graph_from(
 
 
 def test_bytes_along_counts_the_live_bytes_of_each_operation() -> None:
-    assert bytes_along(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
-    assert bytes_along(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
-    assert bytes_along(GRAPH, [0, 1]) == [19, 34]
+    assert live_bytes_by_operation(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
+    assert live_bytes_by_operation(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
+    assert live_bytes_by_operation(GRAPH, [0, 1]) == [19, 34]
     assert (peak_of(GRAPH, range(4)), peak_of(GRAPH, [0, 1, 2, 3]), peak_of(GRAPH, [3, 1, 0, 2])) == (34, 34, 39)
 
 
@@ -187,9 +192,9 @@ def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_reaches() -> 
     with pytest.raises(OperationsError, match="done: must contain operation 0, a predecessor of 2"):
         bytes_after(GRAPH, {1, 2})
     with pytest.raises(OperationsError, match="done: must contain operation 1, a predecessor of 2"):
-        bytes_beside(GRAPH, {0}, 2)
+        bytes_during(GRAPH, {0}, 2)
     with pytest.raises(OperationsError, match="done: must not contain operation 0, which runs next"):
-        bytes_beside(GRAPH, {0}, 0)
+        bytes_during(GRAPH, {0}, 0)
 
 
 @pytest.mark.drawn
@@ -198,6 +203,6 @@ def test_bytes_beside_agrees_with_bytes_along() -> None:
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 12))
         order = random_order(graph, rng)
-        along = bytes_along(graph, order)
-        assert along == [bytes_beside(graph, order[:k], v) for k, v in enumerate(order)]
+        along = live_bytes_by_operation(graph, order)
+        assert along == [bytes_during(graph, order[:k], v) for k, v in enumerate(order)]
         assert peak_of(graph, order) >= max(bytes_after(graph, order[:k]) for k in range(len(order) + 1))

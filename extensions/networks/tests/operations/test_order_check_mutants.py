@@ -33,11 +33,11 @@ def cases() -> Iterator[Case]:
         cut, other = draw.randrange(count + 1), [*order]
         other[draw.randrange(count)] = draw.choice([-1, count, *range(count)])
         for each in (range(count), order, order[:cut], other, [*order, order[0]], draw.sample(order, count)):
-            for function in (order_check.peak_of, order_check.bytes_along):
+            for function in (order_check.peak_of, order_check.live_bytes_by_operation):
                 yield function, (graph, each)
-            yield order_check.moves_of, (each,)
+            yield order_check.move_count, (each,)
             for operation in range(count):
-                yield order_check.bytes_beside, (graph, each[:cut], operation)
+                yield order_check.bytes_during, (graph, each[:cut], operation)
             yield order_check.bytes_after, (graph, each[:cut])
         yield from ((order_check.bytes_needed, (graph, operation)) for operation in range(count))
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.operations.order_check import bytes_along, moves_of, peak_of
+from memplan.extensions.networks.operations.order_check import live_bytes_by_operation, move_count, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import QUESTION, order
@@ -57,7 +57,7 @@ def test_problem_of_order_has_the_live_bytes_of_bytes_along() -> None:
         for size, times in lives.values():
             for k in times:
                 alive[k] += size
-        assert alive == bytes_along(graph, order), seed
+        assert alive == live_bytes_by_operation(graph, order), seed
 
 
 @pytest.mark.drawn
@@ -73,11 +73,11 @@ def test_order_and_place_returns_a_valid_plan_of_the_least_live_peak() -> None:
         assert peak_of(graph, placed.order) == placed.peak == best.peak, seed
         assert (placed.placed_peak or 0) >= best.lower_bound
         assert placed.placed_status == ("optimal" if placed.placed_peak == best.lower_bound else "feasible")
-        assert moves_of(placed.order) <= moves_of(best.order), seed
+        assert move_count(placed.order) <= move_count(best.order), seed
 
 
 def test_operations_outside_the_longest_ascending_subsequence_count_as_moved() -> None:
-    assert [moves_of(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
+    assert [move_count(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
 
 
 @pytest.mark.drawn
@@ -88,9 +88,9 @@ def test_nearby_orders_keep_the_budget_and_mostly_have_the_fewest_moves() -> Non
         best = order_operations(graph, deterministic=True)
         near = nearby_orders(graph, best.order, best.peak, FLAG)
         assert all(peak_of(graph, order) <= best.peak for order in near)
-        assert all(moves_of(order) < moves_of(best.order) for order in near)
-        fewest = min(moves_of(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
-        more += min([moves_of(best.order), *map(moves_of, near)]) - fewest
+        assert all(move_count(order) < move_count(best.order) for order in near)
+        fewest = min(move_count(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
+        more += min([move_count(best.order), *map(move_count, near)]) - fewest
     assert more <= len(graphs) // 40
 
 

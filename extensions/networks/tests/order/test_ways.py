@@ -12,7 +12,7 @@ from memplan import OperationsError, OrderOptions, order
 from memplan.extensions.checkers import order as checker_without_types
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.graph_variants import choose_ways
+from memplan.extensions.networks.operations.graph_variants import fix_alternatives
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.order import QUESTION
 from tests.support.depth import seeds
@@ -46,14 +46,14 @@ def test_order_chooses_the_cheapest_alternatives_with_the_least_peak(seed: int) 
     found = order(graph, OrderOptions(time_limit_s=5, with_certificate=True))
     every = list(product(*(range(1 + len(row.alternatives)) for row in graph.ops)))
     assert found.status == "optimal"
-    assert found.peak == min(min_peak(choose_ways(graph, ways)) for ways in every)
+    assert found.peak == min(min_peak(fix_alternatives(graph, ways)) for ways in every)
     assert found.given_peak == peak_of(graph, range(len(graph.ops)))
     ways = found.alternatives or (0,) * len(graph.ops)
-    fitting = [other for other in every if peak_of(choose_ways(graph, other), found.order) <= found.peak]
+    fitting = [other for other in every if peak_of(fix_alternatives(graph, other), found.order) <= found.peak]
     assert ways in fitting
     if found.placed_peak == found.peak:
-        least = min(sum(costs_of(choose_ways(graph, other))) for other in fitting)
-        assert sum(costs_of(choose_ways(graph, ways))) == least
+        least = min(sum(costs_of(fix_alternatives(graph, other))) for other in fitting)
+        assert sum(costs_of(fix_alternatives(graph, ways))) == least
     assert QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found) is None
     if found.certificate is not None and found.certificate.text is not None:
         CHECKER.check(write_graph(graph).decode(), found.certificate.text.splitlines())

@@ -12,7 +12,7 @@ import pytest
 from lab.schedule_tiles import differences, draw_machine, greedy_figures, walk
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.extensions.cascade.timing.inputs import machine_of
+from memplan.extensions.cascade.timing.inputs import target_of_hardware_file
 from memplan.extensions.cascade.timing.network_run import run_step
 from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.schedule.answer import ScheduleAnswer
@@ -120,7 +120,7 @@ def test_the_front_of_a_layer_includes_the_best_of_its_alternatives(seed: int) -
     for ways in product(*(range(1 + len(row.alternatives)) for row in graph.operations)):
         chosen = graph
         for v, way in enumerate(ways):
-            chosen = chosen.choose_way(v, way)
+            chosen = chosen.choose_alternative(v, way)
         search = NetworkSearch(chosen, machine, "latency")
         if search.min_memory()[0] <= machine.capacity and (run := search.search_within(machine.capacity)) is not None:
             every.append(run.latency)
@@ -312,11 +312,11 @@ GAP8: dict[str, Any] = {
 
 
 def test_a_dory_hardware_file_is_read_as_a_target() -> None:
-    target = Target.model_validate(machine_of(GAP8))
+    target = Target.model_validate(target_of_hardware_file(GAP8))
     assert [memory.capacity for memory in target.memories] == [64000 - 3500 - 7 * 3400, 512000, None]
     assert [(link.bandwidth, link.latency) for link in target.links] == [(8, 10), (0.5, 100)]
     assert (target.engine.rate, target.engine.copies) == (32, 1)
-    assert machine_of({"memories": []}) is None
+    assert target_of_hardware_file({"memories": []}) is None
     unknown = GAP8 | {"memory": GAP8["memory"] | {"L3": {"dimension": 8000000, "bandwidth": None}}}
     with pytest.raises(FormatError, match=r"memory\.L3\.bandwidth: must be bytes a cycle, as in 8, got null"):
-        machine_of(unknown)
+        target_of_hardware_file(unknown)

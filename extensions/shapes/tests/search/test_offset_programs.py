@@ -18,7 +18,7 @@ from lab.shapes import faults_of_plans
 from lab.symbolic_certificates import checker_verdict, faults
 from memplan.extensions.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
-from memplan.extensions.shapes.search.stacking import order_for_any_sizes, peaks
+from memplan.extensions.shapes.search.stacking import order_for_any_sizes, peaks_of_order
 from memplan.extensions.shapes.search.values import first_optimal, improve_order
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
 from memplan.extensions.shapes.symbols.comparing import samples
@@ -99,7 +99,7 @@ def test_improve_order_lowers_the_worst_ratio_over_several_values() -> None:
     bound = sized.demand(sizes, least)
     start = tuple(range(sized.count))
     order = improve_order(sized, start, (sizes, least, bound), 0.002, 1)
-    worst = [float((peaks(sized, each, sizes, least) / bound).max()) for each in (start, order)]
+    worst = [float((peaks_of_order(sized, each, sizes, least) / bound).max()) for each in (start, order)]
     assert sorted(order) == list(start)
     assert 1 <= worst[1] < worst[0]
 

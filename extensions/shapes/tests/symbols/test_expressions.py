@@ -9,7 +9,7 @@ import pytest
 
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange
 from memplan.extensions.shapes.verify_programs import value_of
@@ -42,7 +42,7 @@ def space() -> Space:
 )
 def test_equal_expressions_have_the_same_normal_form(one: str, other: str) -> None:
     here = space()
-    assert read(one, here, "size") == read(other, here, "size")
+    assert parse_expression(one, here, "size") == parse_expression(other, here, "size")
 
 
 def test_expressions_evaluate_to_the_values_of_their_source_text() -> None:
@@ -51,7 +51,7 @@ def test_expressions_evaluate_to_the_values_of_their_source_text() -> None:
         symbols = draw_symbols(draw)
         text = f"{draw_size(draw, list(symbols))} + {draw_size(draw, list(symbols))}"
         here = Space.from_symbols({name: SymbolRange(**each) for name, each in symbols.items()})
-        form = read(text, here, "size")
+        form = parse_expression(text, here, "size")
         tree, again = (ast.parse(each, mode="eval").body for each in (text, here.text(form)))
         for values in samples(here, 20, seed):
             assert here.value(form, values) == value_of(tree, values) == value_of(again, values), text
@@ -66,7 +66,7 @@ def test_a_comparison_proved_for_all_values_holds_at_every_value() -> None:
             each["max"] = min(each["max"], each["min"] + 12 * each["multiple_of"])
         here = Space.from_symbols({name: SymbolRange(**each) for name, each in symbols.items()})
         compare = Comparer(here)
-        left, right = (read(draw_size(draw, list(symbols)), here, "size") for _ in range(2))
+        left, right = (parse_expression(draw_size(draw, list(symbols)), here, "size") for _ in range(2))
         rows = {"symbols": symbols, "buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]}
         values = values_of_all_symbols(SymbolicProblem.model_validate(rows)) or []
         if compare.is_never_above(left, right):
@@ -78,8 +78,10 @@ def test_a_comparison_proved_for_all_values_holds_at_every_value() -> None:
 def test_comparisons_are_proved_for_unbounded_symbols() -> None:
     here = Space.from_symbols({"n": SymbolRange()})
     compare = Comparer(here)
-    assert compare.is_never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
-    assert not compare.is_never_above(read("n*n", here, "size"), read("1000*n", here, "size"))
+    assert compare.is_never_above(
+        parse_expression("64*((4*n + 63)//64)", here, "size"), parse_expression("4*n + 63", here, "size")
+    )
+    assert not compare.is_never_above(parse_expression("n*n", here, "size"), parse_expression("1000*n", here, "size"))
 
 
 @pytest.mark.parametrize(

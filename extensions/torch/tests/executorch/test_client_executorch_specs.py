@@ -12,7 +12,7 @@ from memplan.extensions.torch.executorch.specs import (
     Spec,
     SpecPlacements,
     SpecsRequest,
-    pose,
+    problem_of_request,
     request_of,
     spec_placements,
 )
@@ -48,7 +48,7 @@ def plan_specs(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (),
         spec.realign(alignment)
     names = tuple(f"spec:{k}" for k in range(len(specs)))
     request = SpecsRequest(specs, names, alignment, taken, padding)
-    problem = pose(request)
+    problem = problem_of_request(request)
     plan = solve(problem, time_limit_s=5)
     assert not verify(problem, plan)
     return spec_placements(request, problem, plan)
@@ -159,7 +159,7 @@ def test_specs_are_named_after_the_node_that_computes_them() -> None:
     sums, low, high = Tensor(16, [0, 1]), Tensor(16, [1, 2]), Tensor(16, [1, 2])
     module = graph(("alloc", sums), ("add", sums), ("view", sums), ("minmax", (low, high)), ("output", [low, None]))
     request = request_of(16, [sums, low, high], module, 0)
-    assert pose(request).buffers.ids == ("add", "minmax:0", "minmax:1")
+    assert problem_of_request(request).buffers.ids == ("add", "minmax:0", "minmax:1")
 
 
 def test_bytes_of_submodules_are_read_from_the_graph() -> None:

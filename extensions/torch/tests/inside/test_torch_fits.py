@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     from memplan.extensions.torch.inside import recording
-    from memplan.extensions.torch.inside.demand import is_within, live_peak_of, simulate
+    from memplan.extensions.torch.inside.demand import is_sure_to_fit, live_peak_of, simulate
     from memplan.extensions.torch.inside.device import FitsOptions
     from memplan.extensions.torch.inside.fits import fits
     from memplan.extensions.torch.inside.kernels import HIDING
@@ -131,7 +131,7 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
             live, _ = live_peak_of(recording, device)
             most = live if allocator == "cpu" else simulate(recording, device, None).allocator.peak
             for capacity in (live // 2, live - 1, live, (live + most) // 2, most - 1, most, most + 1):
-                within = is_within(recording, device.model_copy(update={"capacity": capacity}))
+                within = is_sure_to_fit(recording, device.model_copy(update={"capacity": capacity}))
                 if allocator == "cpu":
                     wrong += within != (live <= capacity)
                 elif allocator == "cuda":
@@ -151,7 +151,7 @@ def run_in_plain_allocator(recording: Any, device: FitsOptions, capacity: int | 
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
     for event in (*given, *recording.events):
         tensor = recording.tensors[event if event >= 0 else ~event]
-        if device.counts(tensor):
+        if device.is_counted(tensor):
             if event < 0:
                 allocator.free_block(~event)
             elif not allocator.place(event, tensor.size):

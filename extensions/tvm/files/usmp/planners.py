@@ -19,7 +19,7 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     order_by_conflicts,
     order_by_size,
     place_above_conflicts,
-    workspace,
+    usmp_workspace,
 )
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
@@ -41,7 +41,7 @@ def _plan(
 ) -> PlannerAnswer:
     """Return the answer of an algorithm; `seed` is ignored, as USMP has a constant seed."""
     try:
-        task, placed = workspace(problem, stop_check, rounds_to_own)
+        task, placed = usmp_workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
         return PlannerAnswer({}, because=f"USMP lists all conflicts, and there are more than {MOST_CONFLICTS:,}")
     placements, stuck = algorithm(task, stop_check)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import StopCheck, Tensor, step, tensors
+from memplan.solvers.reference.tensors import StopCheck, Tensor, tensor_alignment, tensors
 
 MOST_CONFLICTS = 20_000_000
 """The maximum number of entries of all conflict lists; for more, USMP's lists would take gigabytes."""
@@ -63,7 +63,7 @@ class UsmpWorkspace:
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
 
-def workspace(
+def usmp_workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
     """Return the input of USMP for a problem, and the tensors of its buffers; raises TooManyConflictsError."""
@@ -75,7 +75,7 @@ def workspace(
             str(problem.buffers.ids[tensor.position]),
             tensor.size,
             tensor.pools,
-            tuple(step(problem, tensor, pool) for pool in range(len(problem.pools))),
+            tuple(tensor_alignment(problem, tensor, pool) for pool in range(len(problem.pools))),
             listed,
         )
         for tensor, listed in zip(rows, conflicts, strict=True)

@@ -10,7 +10,7 @@ import pytest
 from lab.families import draw_tight_problem
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
-from memplan.questions.explain.explain import QUESTION, explain, lines
+from memplan.questions.explain.explain import QUESTION, explain, explanation_lines
 from memplan.questions.explain.reasons.live_sets import sufficient_size
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.values import ExplainOptions
@@ -205,16 +205,16 @@ def test_an_explanation_ended_by_its_time_limit_reports_it(capacity: int, status
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
     assert QUESTION.exit_status(found) == (status == "unknown")
-    assert "time_limit" in list(lines(found))[1]
+    assert "time_limit" in list(explanation_lines(found))[1]
 
 
 def test_a_proved_explanation_reports_it() -> None:
     proved = explain(full_load(1, 30).with_capacity(999))
     assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
-    assert not any("stopped" in line for line in lines(proved))
+    assert not any("stopped" in line for line in explanation_lines(proved))
 
 
 def test_a_problem_without_sizes_of_pools_is_reported_to_fit() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
-    assert next(iter(lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
-    assert next(iter(lines(explain(resize_pool(problem, 4))))) == "fits: all buffers have a place"
+    assert next(iter(explanation_lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
+    assert next(iter(explanation_lines(explain(resize_pool(problem, 4))))) == "fits: all buffers have a place"

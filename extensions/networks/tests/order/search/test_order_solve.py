@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.extensions.networks.operations.order_check import bytes_after, bytes_beside, peak_of
+from memplan.extensions.networks.operations.order_check import bytes_after, bytes_during, peak_of
 from memplan.extensions.networks.order.answer import CutWitness, ExhaustionWitness, NeedWitness, StateWitness, Witness
 from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.extensions.networks.order.search.cuts import Cuts
@@ -23,7 +23,7 @@ from memplan.extensions.networks.order.search.parts import part_of, parts_of
 from memplan.extensions.networks.order.search.solve import check_bound, order_operations
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
 from memplan.extensions.networks.order.search.twins import _MacroFacts, encode_twins
-from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend
+from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, search_depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from tests.support.depth import GRACE_S, seeds
 from tests.support.operation_graphs import (
@@ -61,7 +61,7 @@ def test_each_bound_has_a_valid_witness() -> None:
         assert witness is not None
         kinds.add(witness.kind)
         if isinstance(witness, CutWitness):
-            assert bytes_beside(graph, witness.done, witness.operation) == result.lower_bound
+            assert bytes_during(graph, witness.done, witness.operation) == result.lower_bound
         elif isinstance(witness, StateWitness):
             assert bytes_after(graph, witness.done) == result.lower_bound
         else:
@@ -183,10 +183,10 @@ def test_each_kind_of_search_finds_the_optimum_and_refuses_a_lower_budget(is_mer
         part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
         alike = encode_twins(part)
         for way in WAYS:
-            found = descend(alike, way, best, 10_000, FLAG)
+            found = search_depth_first(alike, way, best, 10_000, FLAG)
             assert found.order is not None, (seed, way)
             assert part.peak(found.order) == best, (seed, way)
-            assert_refused(descend(alike, way, best - 1, 10_000, FLAG), best, (seed, way))
+            assert_refused(search_depth_first(alike, way, best - 1, 10_000, FLAG), best, (seed, way))
 
 
 class _CountingControl(list[int]):

@@ -14,7 +14,7 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     order_by_conflicts,
     order_by_size,
     place_above_conflicts,
-    workspace,
+    usmp_workspace,
 )
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -88,7 +88,7 @@ def test_planners_need_as_many_bytes_as_tvm_for_resnet(alignment: int) -> None:
 
 @pytest.mark.parametrize(("rows", "pressure"), [(tvm.MOBILENET, 1_117_718), (tvm.RESNET, 7_200_256)])
 def test_memory_pressure_is_the_live_peak(rows: Sequence[tuple[str, int, int, int]], pressure: int) -> None:
-    task, _ = workspace(tvm.problem_of_lives(rows), go_on)
+    task, _ = usmp_workspace(tvm.problem_of_lives(rows), go_on)
     assert task.memory_pressure == pressure
 
 
@@ -142,7 +142,7 @@ def test_buffers_alive_together_twice_are_listed_as_conflicts_twice() -> None:
         {"id": "c", "size": 1, "start": 20, "end": 21},
     ]
     problem = Problem.model_validate({"buffers": rows, "conflicts": [["a", "b"], ["c", "b"], ["b", "c"]]})
-    task, _ = workspace(problem, go_on)
+    task, _ = usmp_workspace(problem, go_on)
     assert [list(info.conflicts) for info in task.buffers] == [[1, 1], [0, 0, 2], [1]]
 
 
