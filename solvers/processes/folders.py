@@ -12,7 +12,7 @@ _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
 def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder, which this process removes on exit, or `remove_leftover_folders` if this process was killed."""
+    """Return a temporary folder that this process removes on exit; `remove_leftover_folders` does if it was killed."""
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 
 
