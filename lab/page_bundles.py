@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from importlib.resources import as_file
 
-from memplan.extensions.page.file_page import STATIC
+from memplan.extensions.page.one_file import STATIC
 
 BUNDLES = {"page": "main.js", "live": "live/main.js"}
 """The entry module of each bundle."""
@@ -37,11 +37,16 @@ def build_bundle(main: str, esbuild: str) -> str:
     return f"// made of the modules {digest()} by lab/page_bundles.py\n{script}"
 
 
+def esbuild_path() -> str:
+    """Return the path of esbuild; raises SystemExit with the way to it where there is none."""
+    if found := shutil.which("esbuild"):
+        return found
+    raise SystemExit("esbuild: must be on the path; npm install --global esbuild@0.28.2 brings it")
+
+
 def main() -> None:
-    """Write all bundles to the folder `built` of the page."""
-    esbuild = shutil.which("esbuild")
-    if esbuild is None:
-        raise SystemExit("esbuild: must be on the path; install it with `npm install esbuild`")
+    """Write all bundles."""
+    esbuild = esbuild_path()
     with as_file(STATIC) as folder:
         (folder / "built").mkdir(exist_ok=True)
         for name, begins in BUNDLES.items():

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import pairwise
 from typing import Any
 
+from memplan.extensions.page.one_file import one_file, static_text
 from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
@@ -100,26 +96,10 @@ def _packed_column(values: list[Any]) -> dict[str, Any]:
     return {"steps": steps} if len(json.dumps(steps)) < len(json.dumps(values)) else {"values": values}
 
 
-STATIC: Traversable = files("memplan.extensions.page") / "static"
-"""The folder with the page's modules, styles and template."""
 MOST_TABS = 30
 """The maximum number of plans on a page, as their tabs must fit in one line."""
 BUNDLE = "built/page.js"
-"""The script of a file page, which `lab/page_bundles.py` bundles from the page's modules."""
-_LOADER = """\
-const packed = document.getElementById("script");
-const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
-packed.remove();
-const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-const texts = (await new Response(unpacked).text()).split("\\0");
-for (const [k, name] of ["style", "script"].entries()) {
-  const element = document.createElement(name);
-  if (k) element.type = "module";
-  element.textContent = texts[k];
-  document.head.append(element);
-}
-"""
-"""The script that unpacks styles and scripts, which compress to a third, in a few milliseconds."""
+"""The script of a file page as one module, which `lab/page_bundles.py` makes from the page's modules."""
 _SLOW = 20_000
 """The number of buffers from which a page shows a message while it loads."""
 
@@ -148,49 +128,10 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
     """
     buffers = sum(len(view["problem"]["buffers"]) for view in views if view.get("problem"))
     document = {"title": title, "views": [packed_view(view) for view in views]}
-    style = _static_text("page.css") + _static_text("studies.css")
-    script = _static_text(BUNDLE)
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_policy_hash(_LOADER)}' '{_policy_hash(script)}'",
-            f"style-src '{_policy_hash(style)}'",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    note = f"reading {buffers:,} buffers …" if buffers >= _SLOW else ""
+    return one_file(
+        title, static_text(BUNDLE), {"document": json.dumps(document, separators=(",", ":")).encode()}, note=note
     )
-    page = _static_text("index.html")
-    for mark, put in (
-        ("<!-- policy -->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        ("<title>memplan</title>", f"<title>{html.escape(title)}</title>"),
-        ('<link rel="stylesheet" href="page.css">\n', ""),
-        ('<div id="page">', f'<div id="page">{f"<p>reading {buffers:,} buffers …</p>" if buffers >= _SLOW else ""}'),
-        (
-            '<script type="module" src="main.js"></script>',
-            _embed("document", zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6))
-            + _embed("script", zlib.compress(f"{style}\0{script}".encode(), 9))
-            + f'<script type="module">{_LOADER}</script>',
-        ),
-    ):
-        before, old, after = page.partition(mark)
-        if not old:
-            raise ValueError(f"index.html: must contain {mark}")
-        page = f"{before}{put}{after}"
-    return page.encode()
-
-
-def _embed(name: str, data: bytes) -> str:
-    """Return an HTML element that stores bytes as data, which the browser does not execute."""
-    return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
-
-
-def _static_text(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
-
-
-def _policy_hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 _HEIGHT = 560

@@ -13,7 +13,8 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from memplan.extensions.page.file_page import STATIC, file_page
+from memplan.extensions.page.file_page import file_page
+from memplan.extensions.page.one_file import STATIC
 
 router = APIRouter(include_in_schema=False)
 
