@@ -1,4 +1,4 @@
-"""Solvers in separate processes: their possible faults, and that no process remains afterwards."""
+"""Isolated solvers: failures of their processes become engine errors, and no process remains."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_isolated_solver_without_an_answer_does_not_end_the_search() -> None:
     assert not search.is_over
 
 
-def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: Path) -> None:
+def test_plans_offered_before_cancellation_are_kept_and_the_solver_process_ends(tmp_path: Path) -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
@@ -83,7 +83,7 @@ def test_an_unresponsive_isolated_solver_is_killed_at_the_deadline() -> None:
     assert time.monotonic() - started < 0.3 + GRACE_S
 
 
-def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
+def test_child_processes_of_an_isolated_solver_are_killed_with_it(tmp_path: Path) -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
@@ -95,7 +95,7 @@ def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
     assert_gone_soon(pids)
 
 
-def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_an_isolated_solver_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-m", "tests.support.isolated"])
     try:
         pids = wait_for_pids(tmp_path / "pids")
@@ -106,7 +106,7 @@ def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
     assert_gone_soon(pids)
 
 
-def test_an_exception_is_an_engine_error_and_earlier_assignments_count() -> None:
+def test_an_exception_in_an_isolated_solver_is_an_engine_error_but_its_assignments_count() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     with pytest.raises(EngineError, match=r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over"):
@@ -115,7 +115,7 @@ def test_an_exception_is_an_engine_error_and_earlier_assignments_count() -> None
     assert search.best.by == "raiser"
 
 
-def test_a_killed_solver_is_an_engine_error_and_its_earlier_assignments_count() -> None:
+def test_a_killed_isolated_solver_is_an_engine_error_but_its_assignments_count() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     with pytest.raises(EngineError, match=r"^is_killed: its process ended early, with status -9$"):
@@ -124,7 +124,7 @@ def test_a_killed_solver_is_an_engine_error_and_its_earlier_assignments_count() 
     assert search.best.by == "victim"
 
 
-def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
+def test_output_printed_by_an_engine_is_not_mistaken_for_an_answer() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     run_isolated(row("prints_garbage"), instance, search)
@@ -132,7 +132,7 @@ def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
     assert search.best.by == "printer"
 
 
-def test_invalid_bytes_among_the_answers_are_an_engine_error() -> None:
+def test_invalid_bytes_in_the_answer_stream_of_a_solver_are_an_engine_error() -> None:
     instance = instance_with_a_gap()
     with pytest.raises(EngineError, match=r"^writes_among_the_answers: "):
         run_isolated(row("writes_among_the_answers"), instance, search_for(instance, 20))
