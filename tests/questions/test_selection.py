@@ -57,9 +57,7 @@ def test_select_fields_returns_the_named_fields_of_an_answer() -> None:
         memplan.select_fields(plan, fields=["peaks"])
 
 
-def test_the_flag_format_selects_fields_of_the_printed_answer(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_flag_format_selects_printed_fields_of_an_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(PROBLEM))
     assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
@@ -138,9 +136,7 @@ def test_commands_about_a_plan_use_its_recorded_reading_options(folder: Path, li
         assert (kept["stayed"], kept["moved"]) == (2, 0)
 
 
-def test_advice_about_a_plan_repeats_its_recorded_reading_options(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     main(["plan", "p.json", "--capacity", "64", "-o", "none.json", "-q"])
     assert main(["convert", "p.json", "none.json", "--to", "c"]) == 2
     said = capfd.readouterr().err

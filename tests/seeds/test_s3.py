@@ -68,9 +68,7 @@ def conv(channels: int, k: int = 3, s: int = 1) -> Callable[[Network, int], int]
     return lambda net, x: net.conv(x, channels, k, s)
 
 
-def test_s3_01_explain_reports_the_missing_bytes_and_a_cascade_that_fits(
-    command: Command,
-) -> None:
+def test_s3_01_explain_reports_the_missing_bytes_and_a_cascade_that_fits(command: Command) -> None:
     graph = command.file("net.json", body(five_operations()))
     ran = command("explain", graph, "--capacity", "64KiB", "--repairs", "3", "--format", "table")
     assert 'infeasible: pool "default" lacks 81,920 bytes' in ran.out
@@ -120,9 +118,7 @@ def test_s3_04_tiles_recompute_overlapping_edges_and_rolling_buffers_keep_them(h
 
 
 @pytest.mark.parametrize(("name", "layers"), [("mobilenet_v1", 1_204_224), ("vgg16", 6_422_528)])
-def test_s3_05_cascades_of_mobilenet_and_vgg_need_at_most_a_third_of_the_peak(
-    http: Http, name: str, layers: int
-) -> None:
+def test_s3_05_cascades_of_mobilenet_and_vgg_need_at_most_a_third(http: Http, name: str, layers: int) -> None:
     answer = ask_cascade(http, NETWORKS[name](), macs=1.1)
     assert answer["layers_peak"] == layers
     assert answer["points"][-1]["peak"] * 3 <= layers

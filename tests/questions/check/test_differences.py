@@ -177,9 +177,7 @@ def test_reasons_of_moves_not_examined_in_time_are_reported_as_unknown() -> None
     assert found.moved[1].why == "the time was over before its old place was looked at"
 
 
-def test_check_records_an_interim_answer_and_reserves_time_for_the_final_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_check_records_an_interim_answer_and_reserves_time_for_the_final_one(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)
 
     def make_noted_plan(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:

@@ -166,9 +166,7 @@ def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> No
     assert QUESTION.exit_status(said) == 3
 
 
-def test_verify_accepts_a_plan_and_proof_of_the_same_file_and_options(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_accepts_plan_and_proof_of_the_same_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.proof"))
     Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
     sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]

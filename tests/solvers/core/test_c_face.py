@@ -97,9 +97,7 @@ def test_the_c_api_gives_valid_plans_and_true_proofs_for_random_problems(sanitiz
     run(sanitized_folder / "drawn", str(400 * DEPTH), "1", "2")
 
 
-def test_checkers_accept_certificates_of_the_c_api_and_refuse_stronger_claims(
-    sanitized_folder: Path, tmp_path: Path
-) -> None:
+def test_checkers_accept_c_api_certificates_and_refuse_stronger_claims(sanitized_folder: Path, tmp_path: Path) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
     cases = run(sanitized_folder / "certificates", str(40 * DEPTH), "1").split("----\n")[:-1]
     assert len(cases) > 30 * DEPTH

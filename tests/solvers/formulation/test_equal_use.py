@@ -316,9 +316,7 @@ def test_equal_use_bounds_the_usage_of_each_pool_under_the_cost_objective() -> N
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("pair", [["a0", "b0"], ["a1", "b1"]])
-def test_a_bound_witness_excludes_pairs_that_conflict_only_through_their_partners(
-    most: int | None, pair: list[str]
-) -> None:
+def test_a_witness_excludes_pairs_that_conflict_only_through_partners(most: int | None, pair: list[str]) -> None:
     rows = [
         {"id": f"{name}{core}", "size": 2, "start": core, "end": 2 + core, "pools": [f"core{core}"]}
         for name in "ab"

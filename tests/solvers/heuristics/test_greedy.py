@@ -64,9 +64,7 @@ def test_greedy_orders_prove_overlapping_pins_infeasible() -> None:
 
 
 @pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
-def test_greedy_orders_separate_weighted_bank_pairs_if_the_capacity_allows(
-    size: int | None, score: tuple[float, ...]
-) -> None:
+def test_greedy_orders_separate_weighted_bank_pairs_if_they_fit(size: int | None, score: tuple[float, ...]) -> None:
     search = solve_greedily(
         problem_of(
             row("a", 4, 0, 2),

@@ -138,9 +138,7 @@ def _is_alive(buffer: Any, time: int) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_window_searches_do_not_contradict_proofs_for_small_problems(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_window_searches_never_contradict_proofs_for_small_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for problem in small_problems(seed, 10, most=6):
         if problem.objective != "cost":
             continue

@@ -77,9 +77,7 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("in_pools", TWO_POOLS, [8, 4]),
     ],
 )
-def test_plans_of_a_user_planner_are_verified_and_get_lower_bounds(
-    function: str, problem: Problem, peaks: list[int]
-) -> None:
+def test_user_planners_get_verification_and_lower_bounds(function: str, problem: Problem, peaks: list[int]) -> None:
     plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")
     assert memplan.verify(problem, plan).valid
@@ -123,9 +121,7 @@ def test_errors_in_a_user_planner_are_reported(name: str, sentence: str) -> None
         (memplan.solve(PROBLEM, solver="greedy"), [(0, 0, 0), (1, 0, 8)]),
     ],
 )
-def test_a_user_planner_may_return_lists_arrays_dicts_or_plans(
-    answer: object, rows: list[tuple[int, int, int]]
-) -> None:
+def test_a_user_planner_may_return_a_list_array_dict_or_plan(answer: object, rows: list[tuple[int, int, int]]) -> None:
     assert sorted(rows_of(PROBLEM, answer)) == sorted(rows)
 
 
@@ -167,9 +163,7 @@ def test_a_user_planner_is_refused_through_a_server(capfd: pytest.CaptureFixture
 
 
 @pytest.mark.slow
-def test_the_command_runs_a_user_planner_from_the_working_directory(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_plan_runs_a_user_planner_from_the_working_directory(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
     assert main(["plan", "two.json", "--solver", "mine:listed", "--time-limit", "20"]) == 0
     assert json.loads(capfd.readouterr().out)["solver"] == "mine:listed"
