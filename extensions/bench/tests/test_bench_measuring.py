@@ -79,20 +79,20 @@ def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
     assert result.cpu_time_s < BUSY_S / 2
 
 
-def test_a_loop_uses_cpu_time() -> None:
+def test_the_benchmark_measures_the_cpu_time_of_a_busy_loop() -> None:
     result = measure_planner("burn")
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert BUSY_S <= result.cpu_time_s < result.process_cpu_s
 
 
-def test_the_cpu_time_of_children_counts() -> None:
+def test_the_cpu_time_of_child_processes_counts() -> None:
     result = measure_planner("burn_in_a_child")
     assert result.cpu_time_s is not None
     assert result.cpu_time_s >= BUSY_S
 
 
-def test_memory_in_use_is_measured() -> None:
+def test_the_benchmark_measures_the_memory_in_use() -> None:
     result = measure_planner("fill_memory")
     assert result.outcome == "plan"
     assert result.peak_rss_bytes is not None

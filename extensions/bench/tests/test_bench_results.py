@@ -76,7 +76,7 @@ def test_a_file_with_other_contents_is_refused_and_not_changed(tmp_path: Path, l
     assert path.read_text().endswith(f"{line}\n")
 
 
-def test_solvers_take_turns_on_each_instance() -> None:
+def test_a_benchmark_alternates_solvers_on_each_instance() -> None:
     files = [str(file) for file in public_problems.files("minimalloc_small")[:2]]
     found = jobs([*files, files[0]], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
     assert [(entry.instance, entry.seed, entry.solver) for entry in found] == [
@@ -137,7 +137,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_a_suite_of_its_files_in_order(folder: Path) -> None:
+def test_a_folder_is_read_as_a_suite_of_its_files_in_order(folder: Path) -> None:
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
@@ -177,6 +177,6 @@ def test_an_unreadable_problem_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["minimalloc", "executorch_cadence", "iree"])
-def test_the_problems_of_the_repository_can_be_run(folder: str) -> None:
+def test_the_example_problems_of_the_repository_can_be_benchmarked(folder: str) -> None:
     for name in instances(str(public_problems.FOLDER / folder)):
         assert len(pose(name).problem.buffers) > 0

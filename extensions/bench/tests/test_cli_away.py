@@ -78,7 +78,7 @@ def test_a_cluster_writes_the_same_files_as_this_machine(
         assert [a.read_bytes() == b.read_bytes() for a, b in pairs] == [True] * len(PROBLEMS)
 
 
-def test_two_files_of_one_name_and_one_that_is_wrong(
+def test_a_cluster_plans_two_files_of_the_same_name_and_reports_a_wrong_one(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "a" / "one.csv", tmp_path / "b" / "one.csv"
@@ -119,7 +119,7 @@ def test_check_of_a_folder_on_a_cluster_prints_one_report(
     assert sum(machine.sizes) == 3
 
 
-def test_a_lost_machine_affects_its_own_files_only(
+def test_a_lost_cluster_machine_affects_only_its_own_files(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.n_lost = 1

@@ -72,7 +72,7 @@ def costly_pairs(plan: Plan) -> Pairs:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int) -> None:
+def test_each_alternative_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int) -> None:
     problem, distance = draw_problem(seed), 1 + seed % 3
     truth = priced_sets(problem)
     if not any(cost for cost in truth.values()):
@@ -112,7 +112,7 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
         ({"plans": 2, "distance": 0}, {}, "distance: must be at least 1"),
     ],
 )
-def test_several_plans_are_refused_where_all_would_be_equal(options: Any, changed: Any, sentence: str) -> None:
+def test_several_plans_are_refused_if_all_plans_would_be_equal(options: Any, changed: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(Problem.model_validate(PRICED | changed), options=PlanOptions(**options))
 
@@ -133,7 +133,7 @@ def test_false_claims_about_other_plans_are_reported() -> None:
         assert words in " ".join(each.message for each in verify(problem, claimed))
 
 
-def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
+def test_alternative_plans_of_minimum_peak_all_have_that_peak() -> None:
     rows = [{"id": k, "size": 1 + k % 2 * 2, "start": k, "end": k + 1} for k in range(4)]
     problem = Problem.model_validate(PRICED | {"buffers": rows, "objective": ["peak", "cost"]})
     answer = memplan.plan(problem, options=PlanOptions(plans=3))
@@ -157,14 +157,14 @@ def two_bank_problem(*, size: int | None, weights: list[float], reuse: int = 0) 
 
 
 @pytest.mark.parametrize("size", [None, 2**62, 16])
-def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(size: int | None) -> None:
+def test_a_complete_list_of_plans_includes_bank_clashes_in_pools_of_any_size(size: int | None) -> None:
     answer = memplan.plan(two_bank_problem(size=size, weights=[1]), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 1]
     assert answer.others.complete
 
 
-def test_pairs_of_weight_zero_do_not_count_as_paying() -> None:
+def test_pairs_of_weight_zero_do_not_distinguish_alternative_plans() -> None:
     # In banks of 8, the two share one wherever they pay for common bytes, and may share one where they do not.
     answer = memplan.plan(two_bank_problem(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
     assert answer.others is not None
@@ -181,7 +181,7 @@ def test_verify_lists_the_claims_about_other_plans_that_it_cannot_check() -> Non
     assert (found.valid, "others.complete" in [each.claim for each in found.claims if each.by is None]) == (True, True)
 
 
-def test_no_bound_exceeds_the_cost_of_a_later_plan() -> None:
+def test_no_cost_bound_exceeds_the_cost_of_a_later_alternative_plan() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None

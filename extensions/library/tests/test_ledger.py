@@ -23,7 +23,7 @@ GATE = [row for row in ROWS.values() if row.gate]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", GATE, ids=lambda row: row.name)
-def test_an_answer_is_as_good_as_on_record_with_little_more_work(row: Row) -> None:
+def test_an_answer_of_the_ledger_is_reproduced_with_little_more_work(row: Row) -> None:
     if not is_here(row.command):
         pytest.skip("its problem is in a folder that this machine has not")
     word, _, answer = compare(row, (MORE,))
@@ -31,7 +31,7 @@ def test_an_answer_is_as_good_as_on_record_with_little_more_work(row: Row) -> No
 
 
 @pytest.mark.parametrize("name", [solver.name for solver in SOLVERS])
-def test_each_search_finds_or_proves_an_answer_of_the_gate(name: str) -> None:
+def test_each_search_finds_or_proves_an_answer_of_the_ledger(name: str) -> None:
     assert any(name in (*" and ".join(row.answer.by).split(" and "), *row.falls) for row in GATE)
 
 

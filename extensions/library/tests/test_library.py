@@ -194,7 +194,7 @@ def test_a_planner_gets_the_features_that_it_requires_and_no_problem_without_the
     assert asks.suits(single_entry(library, "three"))
 
 
-def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> None:
+def test_library_problems_can_be_selected_by_set_kind_and_name(library: ProblemLibrary) -> None:
     (library.folder / "benchmark.txt").write_text("three\ngraph\n")
     for words, names in (
         (["benchmark"], ["graph", "three"]),

@@ -29,7 +29,7 @@ def test_the_computed_arena_equals_the_measured_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
+def test_the_runtime_starts_in_the_computed_arena_but_not_in_a_smaller_one(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
@@ -45,7 +45,7 @@ def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
         runtime.Interpreter.from_bytes(data, arena_size=said.least - 64)
 
 
-def test_unknown_kernels_are_named() -> None:
+def test_the_arena_report_names_unknown_kernels() -> None:
     custom = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
     assert whole_arena(read_model(custom)).unknown == ("CUSTOM",)
 
