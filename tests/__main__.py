@@ -20,7 +20,7 @@ from tests.support.depth import ENDS
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PLUGINS = ("--disable-plugin-autoload", "-p", "xdist", "-p", "_hypothesis_pytestplugin")
-"""The plugins that are needed: pytest compiles the packages of others that are installed anew, 6 s of CPU a process."""
+"""Only the needed pytest plugins: loading all installed ones would cost each process 6 s of CPU."""
 CHECKS = (
     ("format", ["ruff", "format", "--check", "--quiet", "."]),
     ("lint", ["ruff", "check", "--quiet", "."]),
@@ -31,10 +31,10 @@ CHECKS = (
 TYPES = ("nice", str(BIN / "mypy"))
 N_PROCESSES = min((os.cpu_count() or 1) + 1, 8)
 PARALLEL = (f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder", "--assert=plain")
-"""Rewriting all assertions takes each process 12 s of CPU; only tests that run alone show the values in assertions."""
+"""`--assert=plain` saves each process 12 s of CPU; tests rerun alone show the values in failed assertions."""
 ALONE = ("--numprocesses=0", "--last-failed", "--last-failed-no-failures=none")
 SOME_FAILED = 1
-"""pytest's exit status if tests failed and nothing worse happened."""
+"""pytest's exit status if some tests failed."""
 FAST_LANE = (
     "tests/test_layout.py",
     "tests/memplan",
@@ -48,7 +48,7 @@ FAST_LANE = (
 
 def main() -> int:
     """Run the checks side by side, and then the tests; return the exit status of the first that fails."""
-    # Tests start hundreds of processes: each would compile all that it imports.
+    # Tests start hundreds of processes, each of which would otherwise recompile every import.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     told = [argument for argument in sys.argv[1:] if argument != "--fast"]
     chosen = ["-m", "not slow and not deep and not hypothesis", "-k", "not postgresql", *FAST_LANE]
@@ -79,7 +79,7 @@ def _run_tests(told: list[str]) -> int:
     if status != SOME_FAILED:
         return status
     _begin_step("what failed, alone")
-    # Failed tests are never skipped for want of time.
+    # Failed tests are rerun even if the time limit of the gate is over.
     os.environ.pop(ENDS, None)
     return _run(*pytest, *ALONE, *told)
 

@@ -1,4 +1,4 @@
-"""Runs before all tests."""
+"""Set-up of all tests: hypothesis profiles, build of the core, scheduling in groups, and the time limit."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ settings.load_profile("gate")
 
 
 def pytest_sessionstart() -> None:
-    """Have the core built of these sources, by one process.
+    """Build the core once, before the test processes start.
 
-    A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
+    Warnings of solver faults become errors in processes that tests start, as `filterwarnings` does for the tests.
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
     package = core.HERE.parents[1]
@@ -88,7 +88,7 @@ group runs in one process."""
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no types
-    """The groups, one process each; a test without a group runs in any free process.
+    """Run each group of tests in one process, and tests without a group in any free process.
 
     The marks of pytest-xdist 3.8 have no effect under pytest 9.2, where marks no longer change the names of tests.
     """

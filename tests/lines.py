@@ -1,4 +1,4 @@
-"""The gate's budget of lines: `.ci/lines.csv` has the most lines of product and of tests that each folder may have.
+"""The gate's budget of lines: `.ci/lines.csv` limits the lines of product and tests in each folder.
 
 `python -m tests.lines` lists the folders above their limits; `--table` prints the lines of all folders. A commit that
 raises a limit lowers another one by as much, or its message states the benefit for users.
@@ -15,11 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = ROOT / ".ci" / "lines.csv"
 CODE = {".py", ".pyi", ".c", ".cpp", ".h", ".hpp", ".js", ".mjs", ".css", ".html", ".rs", ".v", ".ml", ".bzl", ".sh"}
-"""The endings of files that count; blank lines count as well."""
+"""Suffixes of the files whose lines (including blank ones) are counted."""
 
 
 def place_of(path: Path) -> tuple[str, str] | None:
-    """Return the folder that a file counts for, and `product` or `tests`; None for a file that does not count."""
+    """Return the budget folder of a file and `product` or `tests`; None for files that are not counted."""
     parts = path.parts
     if path.suffix not in CODE or len(parts) == 1:
         return None
@@ -30,7 +30,7 @@ def place_of(path: Path) -> tuple[str, str] | None:
 
 
 def count_lines() -> Counter[tuple[str, str]]:
-    """Return the lines of each folder by kind."""
+    """Return the number of lines by folder and kind (`product` or `tests`)."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     lines: Counter[tuple[str, str]] = Counter()
     for name in filter(None, listed.split("\0")):
@@ -42,13 +42,13 @@ def count_lines() -> Counter[tuple[str, str]]:
 
 
 def read_budget() -> dict[tuple[str, str], int]:
-    """Return the most lines that each folder may have by kind."""
+    """Return the line limit by folder and kind (`product` or `tests`)."""
     with BUDGET.open(encoding="utf-8", newline="") as file:
         return {(row["folder"], kind): int(row[kind]) for row in csv.DictReader(file) for kind in ("product", "tests")}
 
 
 def excess_sentences(lines: Counter[tuple[str, str]], most: dict[tuple[str, str], int]) -> list[str]:
-    """Return a sentence for each folder with more lines than it may have."""
+    """Return a message for each folder that exceeds its line limit."""
     return [
         f".ci/lines.csv: {folder}: must have at most {most.get((folder, kind), 0)} lines of {kind}, got {count}"
         for (folder, kind), count in sorted(lines.items())

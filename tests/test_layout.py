@@ -1,4 +1,4 @@
-"""The rules for the tests themselves, and the check of words."""
+"""Rules for the test files themselves, and unit tests of the word check."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ROOMS = sorted(
 
 @cache
 def parse_tests() -> dict[Path, ast.Module]:
-    """Return the modules of the tests by their files."""
+    """Return the parsed test modules by path."""
     return {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
 
 
 def imported_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the dotted names of the modules, and of the names from modules, that a module imports."""
+    """Yield the dotted names of all modules and names that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -42,7 +42,7 @@ def names_of_tests(tree: ast.Module) -> list[str]:
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
 
-def test_nothing_is_imported_from_a_test_module() -> None:
+def test_no_test_file_imports_from_a_test_module() -> None:
     taken = [
         f"{path.relative_to(TESTS)}: {name}"
         for path, tree in parse_tests().items()
@@ -53,7 +53,7 @@ def test_nothing_is_imported_from_a_test_module() -> None:
 
 
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: folder.as_posix())
-def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
+def test_folders_of_tests_mirror_the_packages_under_test(folder: Path) -> None:
     assert (TESTS.parent / folder / "__init__.py").is_file()
 
 
@@ -61,7 +61,7 @@ def test_the_fast_lane_names_existing_tests() -> None:
     assert [room for room in FAST_LANE if not (TESTS.parent / room).exists()] == []
 
 
-def test_the_lab_lists_its_programs() -> None:
+def test_the_readme_of_the_lab_lists_its_programs() -> None:
     lab = TESTS.parent / "lab"
     listed = re.findall(r"^\| `(\w+)` \|", (lab / "README.md").read_text(), re.MULTILINE)
     programs = [*lab.glob("[a-z]*.py"), *(path.parent for path in lab.glob("*/__main__.py"))]
@@ -74,7 +74,7 @@ def test_the_readme_of_test_support_lists_each_module_once() -> None:
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(path.stem for path in support.glob("[a-z]*.py"))
 
 
-def test_names_of_tests_have_no_pronouns_for_people() -> None:
+def test_test_names_contain_no_pronouns_for_people() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
     names = (name for tree in parse_tests().values() for name in names_of_tests(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
@@ -85,27 +85,27 @@ def test_no_test_reads_files_outside_the_repository() -> None:
     assert [path.name for path in TESTS.rglob("*.py") if outside in path.read_text().replace('" / "', "/")] == []
 
 
-def test_marked_words_of_the_glossarys_right_column_are_forbidden() -> None:
+def test_words_marked_in_the_right_column_of_the_glossary_are_forbidden() -> None:
     glossary = (
         "| word | meaning | not |\n|---|---|---|\n| pool | A memory! | place, sea bed!, bowl! |\n| plan | It. | |\n"
     )
     assert forbidden(glossary) == ["bowl", "sea bed"]
 
 
-def test_words_of_identifiers_are_split() -> None:
+def test_the_word_check_splits_identifiers_into_words() -> None:
     assert words_of("HTTPServer.run_all(SeaBed)") == "http server.run all(sea bed)"
 
 
-def test_docstrings_of_attributes_are_found() -> None:
+def test_the_word_check_finds_docstrings_of_attributes() -> None:
     tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
     assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
 
 
-def test_a_pages_list_of_forbidden_words_does_not_count_as_their_use() -> None:
+def test_the_word_check_ignores_a_pages_own_list_of_forbidden_words() -> None:
     page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
     assert remove_words_section(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
 
 
-def test_verbs_of_messages_are_free_and_those_of_docstrings_are_not() -> None:
+def test_the_verb_check_ignores_string_literals_but_not_docstrings() -> None:
     module = 'def tell() -> str:\n    """Ask."""\n    return "told"  # asked\n'
     assert remove_messages(module) == 'def tell() -> str:\n    """Ask."""\n    return   # asked\n'

@@ -1,4 +1,4 @@
-"""Problems over all fields that combine constraint kinds, and all answers about them against brute force."""
+"""Random problems that combine all constraint kinds: every answer about them agrees with brute force."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.server import RunningServer, run_server
 
 _DRAWN, _PARTS, _SEED, _EVERY = 2_000, 40, 0, 3
 _OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
-"""The fields that every problem has, or that say nothing of places."""
+"""Fields that do not state a constraint on placements."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
 
@@ -58,7 +58,7 @@ def test_each_pair_of_constraint_kinds_meets_in_thirty_drawn_problems() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_answers_to_problems_of_combined_constraint_kinds_are_true(part: int, server: RunningServer) -> None:
+def test_answers_about_combined_constraint_kinds_agree_with_brute_force(part: int, server: RunningServer) -> None:
     found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)
@@ -80,14 +80,14 @@ BANKED = {"pools": [{"name": "only", "bank_size": 8}], "objective": "cost"}
 TWO = [{"id": "a", "size": 2, "start": 2, "end": 4}, {"id": "b", "size": 4, "start": 0, "end": 1}]
 
 
-def test_plans_that_differ_by_a_common_bank_are_found_in_a_pool_without_an_end() -> None:
+def test_alternative_plans_may_differ_by_a_bank_clash_in_an_unlimited_pool() -> None:
     problem = Problem.model_validate({"buffers": TWO, "bank": [{"buffers": ["a", "b"], "weight": 1}], **BANKED})
     found = plan(problem, options=PlanOptions(plans=3, distance=1, time_limit_s=5))
     assert found.others is not None
     assert (found.cost, [each.cost for each in found.others.plans], found.others.complete) == (0.0, [1.0], True)
 
 
-def test_a_common_bank_that_costs_nothing_is_no_difference_between_plans() -> None:
+def test_bank_clashes_of_weight_zero_do_not_distinguish_alternative_plans() -> None:
     rows = [
         {"id": "a", "size": 3, "start": 2, "end": 4},
         {"id": "b", "size": 4, "start": 1, "end": 3},
@@ -103,7 +103,7 @@ def test_a_common_bank_that_costs_nothing_is_no_difference_between_plans() -> No
 
 
 @pytest.mark.parametrize("engine", ["cbc", "highs", "cp-sat"])
-def test_a_named_engine_minimises_the_goals_of_the_profile(engine: str) -> None:
+def test_a_named_engine_minimises_the_objectives_of_the_default_profile(engine: str) -> None:
     rows = [{"id": 0, "size": 4, "start": 2, "end": 4}, {"id": 1, "size": 3, "start": 0, "end": 1}]
     rows.append({"id": 2, "size": 6, "start": 0, "end": 2})
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
@@ -112,7 +112,7 @@ def test_a_named_engine_minimises_the_goals_of_the_profile(engine: str) -> None:
 
 
 @pytest.mark.parametrize("objective", ["peak", ["peak", "cost"]])
-def test_a_buffer_of_size_zero_may_have_an_offset_above_the_peak(objective: object) -> None:
+def test_a_zero_size_buffer_may_have_an_offset_above_the_peak(objective: object) -> None:
     rows = [{"id": 0, "size": 0, "start": 0, "end": 1, "offset_mod": {"modulus": 8, "remainder": 5}}]
     rows.append({"id": 1, "size": 2, "start": 0, "end": 2})
     pools = [{"name": "a", "size": 1}, {"name": "b"}] if objective == "peak" else [{"name": "b"}]
@@ -121,7 +121,7 @@ def test_a_buffer_of_size_zero_may_have_an_offset_above_the_peak(objective: obje
     assert (found.status, found.peak, verify(problem, found)) == ("optimal", 2, ())
 
 
-def test_a_pin_of_a_view_holds_the_buffer_of_one_offset_that_it_lies_in() -> None:
+def test_a_pinned_view_fixes_the_offset_of_its_same_offset_set() -> None:
     rows = [
         {"id": 0, "size": 4, "start": 1, "end": 3, "pools": ["mid"]},
         {"id": 1, "size": 4, "start": 4, "end": 7, "pools": ["fast"]},
@@ -133,7 +133,7 @@ def test_a_pin_of_a_view_holds_the_buffer_of_one_offset_that_it_lies_in() -> Non
     assert (found.status, found.proof and list(found.proof.buffers), verify(problem, found)) == ("optimal", [0], ())
 
 
-def test_a_certificate_does_not_call_a_use_false_that_weights_of_banks_bring_about() -> None:
+def test_a_certificate_accepts_pool_usage_raised_to_avoid_weighted_bank_clashes() -> None:
     rows = [
         {"id": 0, "size": 1, "start": 0, "end": 3},
         {"id": 1, "size": 1, "start": 3, "end": 6},
@@ -147,7 +147,7 @@ def test_a_certificate_does_not_call_a_use_false_that_weights_of_banks_bring_abo
     assert found.left_open.endswith("the proof needs rules that certificates leave out: bank-weights")
 
 
-def test_a_pair_that_rules_make_share_bytes_cannot_be_kept_apart() -> None:
+def test_what_if_handles_a_reuse_pair_that_a_relative_offset_forces_to_share() -> None:
     rows = [
         {"id": 1, "size": 5, "start": 3, "end": 6},
         {"id": 2, "size": 4, "start": 0, "end": 3, "relative": {"to": 1, "offset": 0}},

@@ -1,4 +1,4 @@
-"""Patterns that read a caller's text take time in proportion to it, whatever the text is."""
+"""Regular expressions applied to user input run in linear time on any text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _REPEATED = [*'\n\t "\\{}()[]<>a0_.,:%#/-=x', "0x", "a.", "a,", "a ", '"a', "\n 
 _REPEATED += ["a\n", '"\n', "%a, ", "a=", "::", "..", "a b ", "/*", "0,"]
 _SHORT, _LONG = 4_096, 16_384
 _MOST_S, _LIMIT_S = 0.05, 0.5
-"""The CPU seconds that 16 KB may take, where a linear pattern needs 0.002; and those after which a try ends."""
+"""CPU seconds: the maximum for 16 KB (a linear pattern needs 0.002), and the limit of one attempt."""
 
 
 def patterns() -> dict[str, tuple[Any, set[str]]]:
-    """Return the patterns of modules by their names, with the methods by which they are used."""
+    """Return the compiled patterns of all product modules by name, with the methods called on each."""
     files = [path for folder in _FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if "tests" not in path.parts]
     texts = {path: path.read_text() for path in files}
     found: dict[str, tuple[Any, set[str]]] = {}
@@ -42,14 +42,14 @@ def patterns() -> dict[str, tuple[Any, set[str]]]:
 
 
 def texts_for(pattern: str) -> Iterator[str]:
-    """Yield the texts whose repetition may make a pattern slow: signs, and the words in the pattern."""
+    """Yield texts whose repetition may make a pattern slow: common characters, and words of the pattern."""
     yield from _REPEATED
     for word in re.findall(r"[A-Za-z_]{3,}", pattern)[:6]:
         yield from (word, f"{word} ", f"{word}(", f"{word}<", f"{word}.")
 
 
 def seconds(use: Callable[[Any], Any], text: Any) -> float:
-    """Return the CPU seconds of a use of a pattern, at most until it is given up."""
+    """Return the CPU seconds of applying a pattern to a text, stopped at the limit of one attempt."""
 
     def give_up(*_: object) -> None:
         raise TimeoutError
@@ -70,7 +70,7 @@ def seconds(use: Callable[[Any], Any], text: Any) -> float:
 
 
 def slow_texts(pattern: Any, methods: set[str]) -> list[str]:
-    """Return a sentence for each method and repeated text with which a pattern is slow."""
+    """Return a message for each method and repeated text on which a pattern is slow."""
     is_bytes, found = isinstance(pattern.pattern, bytes), []
     source = pattern.pattern.decode("latin1") if is_bytes else pattern.pattern
     for method in sorted(methods):
@@ -81,7 +81,7 @@ def slow_texts(pattern: Any, methods: set[str]) -> list[str]:
             for size in (_SHORT, _LONG):
                 text = each * (size // len(each)) + "!"
                 taken = seconds(use, text.encode() if is_bytes else text)
-                if taken < _MOST_S * size / _LONG / 4:  # far from it
+                if taken < _MOST_S * size / _LONG / 4:  # clearly fast enough, so skip longer texts
                     break
             if size == _LONG and taken > _MOST_S:
                 found.append(f"{method} of {each!r}: {taken:.2f} s")
@@ -92,11 +92,11 @@ PATTERNS = patterns()
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_regular_expressions_take_time_linear_in_their_text(name: str) -> None:
+def test_regular_expressions_of_the_product_run_in_linear_time(name: str) -> None:
     pattern, methods = PATTERNS[name]
     assert slow_texts(pattern, methods) == []
 
 
-def test_a_quadratic_regular_expression_is_detected() -> None:
+def test_the_pattern_check_detects_a_quadratic_regular_expression() -> None:
     assert slow_texts(re.compile(r"^\s*(//|#)", re.MULTILINE), {"search"})
     assert len(PATTERNS) > 80

@@ -1,4 +1,4 @@
-"""The rules for modules of the product that no linter checks: their imports, and the parameters of functions."""
+"""Rules for product modules that no linter checks: number of imports, and tuple parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = ("api", "memplan", "planner", "questions", "solvers")
 MOST_IMPORTS = 20
 MOST_MIXED = 3
-"""The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
+"""Maximum number of mixed values in a tuple parameter; more should be a named class."""
 MANY_IMPORTS = {
     # These modules put the parts of the service together, or connect requests with reading, searching and storing.
     "api/client/http_async.py",
@@ -43,7 +43,7 @@ MANY_IMPORTS = {
 
 @cache
 def parse_product() -> dict[str, ast.Module]:
-    """Return the modules of the product by their paths."""
+    """Return the parsed product modules by path."""
     paths = (
         path
         for room in ROOMS
@@ -55,7 +55,7 @@ def parse_product() -> dict[str, ast.Module]:
 
 
 def mixed_tuples(tree: ast.Module) -> Iterator[str]:
-    """Yield the parameters of functions that are tuples of many values of different types."""
+    """Yield function parameters annotated as tuples of many values of different types."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             given = function.args
@@ -65,7 +65,7 @@ def mixed_tuples(tree: ast.Module) -> Iterator[str]:
 
 
 def is_mixed(node: ast.AST) -> bool:
-    """Return True for the annotation of a tuple with more values of different types than are allowed."""
+    """Return True for a tuple annotation with more than `MOST_MIXED` values of different types."""
     if not (
         isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and ast.unparse(node.value) == "tuple"
     ):
@@ -74,7 +74,7 @@ def is_mixed(node: ast.AST) -> bool:
     return len(kinds) > MOST_MIXED and len(set(kinds)) > 1
 
 
-def test_each_product_module_imports_few_others() -> None:
+def test_each_product_module_has_at_most_twenty_imports() -> None:
     counts = {
         path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
         for path, tree in parse_product().items()
@@ -82,11 +82,11 @@ def test_each_product_module_imports_few_others() -> None:
     assert {path for path, count in counts.items() if count > MOST_IMPORTS} - MANY_IMPORTS == set()
 
 
-def test_no_function_takes_a_tuple_of_many_mixed_values() -> None:
+def test_no_function_has_a_tuple_parameter_of_many_mixed_types() -> None:
     assert [f"{path}: {name}" for path, tree in parse_product().items() for name in mixed_tuples(tree)] == []
 
 
-def test_the_checker_detects_a_tuple_of_many_mixed_values() -> None:
+def test_the_layout_check_detects_a_tuple_parameter_of_many_mixed_types() -> None:
     tree = ast.parse("def f(a: tuple[int, int, int, int], b: list[tuple[int, str, int, int]], c: tuple[int, ...]): ...")
     assert list(mixed_tuples(tree)) == ["f(b)"]
 

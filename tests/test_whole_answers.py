@@ -1,4 +1,4 @@
-"""Answers as they leave, whole: a wrong one is let through by no entrance."""
+"""Every entrance refuses to return an answer with an invalid plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TWO = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end"
 
 
 class WrappedAnswer(Answer):
-    """An answer with a plan, of a question that says nothing of what refutes it."""
+    """A toy answer with a plan, of a question without a check of its own."""
 
     plan: Plan
 
@@ -30,7 +30,7 @@ class WrappedAnswer(Answer):
 def false_peak_answer(
     problem: Problem, options: SearchOptions = SearchOptions(), control: Control = Control()
 ) -> WrappedAnswer:
-    """Plan, and say a peak that is not so."""
+    """Return a plan with a false peak."""
     return WrappedAnswer(plan=solve(problem).model_copy(update={"peak": 9}))
 
 

@@ -27,7 +27,7 @@ FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")
 """Columns of the database, labels of metrics, names of hosts, and a term of the field: they keep their words."""
 VERBS_BIND = ("planner/", "solvers/", "docs/")
-"""Where the verbs of the glossary hold."""
+"""Folders in which the glossary's verbs are enforced."""
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 """The code of a page, with names that callers know."""
 COMPONENTS = {"Progress"}  # classes named after components of `/openapi.json`, which clients know
@@ -74,21 +74,21 @@ BARE_EXCEPTIONS = {
     *("after", "all", "below", "best", "chosen", "filled", "first", "inner", "lacking", "next", "reduced", "searched"),
     *("smallest", "swapped", "used"),
 }
-"""Names that stay, with the reason."""
+"""Bare names that are allowed, grouped by reason."""
 VAGUE = re.compile(
     r"\bwhat (is|are|was|were|has|it|they|of)\b|\bthat of which\b|\bthose (that|which|who|behind|beside|before)\b"
     r"|\bthe ones? (that|which|before|behind|after|of)\b|\bbehind\b|\bbeside\b|\bof (its|their) own\b"
     r"|\bgoes\b|\bstands\b",
     re.IGNORECASE,
 )
-"""Clauses without a noun, for which the field has a word."""
+"""Vague clauses without a noun, to be replaced by the field's term."""
 MOST_VAGUE = 40
 QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
 MOST_QUESTIONS = 0.01  # of the product's docstrings
 MOST_LINES = 60
 MOST_PARAMETERS = 7
 WAYS_IN = {"solve"}
-"""The functions that list all their options, so that help() does."""
+"""Public functions that may take many parameters, so that help() lists all options."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -101,7 +101,7 @@ class Docstring(NamedTuple):
 
 
 def main() -> int:
-    """Print each finding and return 1 if there are any; with `--report`, print their number only and return 0."""
+    """Print each finding and return 1 if there are any; with `-o`, print only their number and return 0."""
     files = {name: (ROOT / name).read_text(encoding="utf-8") for name in _checked_files()}
     product = {
         name: ast.parse(text)
@@ -132,12 +132,12 @@ def forbidden(glossary: str) -> list[str]:
 
 
 def remove_code(page: str) -> str:
-    """Return the text of a page with its code left empty."""
+    """Return a page with its code blocks and inline code removed; line numbers stay the same."""
     return CODE.sub(lambda found: "\n" * found[0].count("\n"), page)
 
 
 def remove_messages(module: str) -> str:
-    """Return a module with its strings left empty, but for docstrings: callers may know what messages say."""
+    """Return a module with its string literals removed except docstrings, because messages are checked elsewhere."""
     lines = module.splitlines(keepends=True)
     begins, messages = True, []
     for token in tokenize.generate_tokens(io.StringIO(module).readline):
@@ -151,20 +151,20 @@ def remove_messages(module: str) -> str:
 
 
 def remove_words_section(page: str) -> str:
-    """Return a page with the lines of its section "Words" left empty."""
+    """Return a page with the lines of its section "Words" blanked."""
     head, heading, rest = page.partition("\n## Words\n")
     body, following, tail = rest.partition("\n## ")
     return head + heading + "\n" * body.count("\n") + following + tail
 
 
 def words_of(line: str) -> str:
-    """Return a line in small letters, its identifiers split: `HTTPServer.run_all` becomes `http server.run all`."""
+    """Return a line in lower case with identifiers split: `HTTPServer.run_all` becomes `http server.run all`."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", line)
     return re.sub(r"[_-]+", " ", parted).lower()
 
 
 def docstrings(tree: ast.Module) -> Iterator[Docstring]:
-    """Yield the docstrings of a module: its own, of classes, functions and attributes."""
+    """Yield the docstrings of a module, its classes, functions and attributes."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if not isinstance(body, list):
@@ -195,7 +195,7 @@ def _laws() -> tuple[list[str], list[str]]:
 
 
 def _suspected_files(files: dict[str, str], words: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the files in which a forbidden word may begin: few, of which alone each line is looked at."""
+    """Yield the files that may contain a forbidden word, so that only their lines are searched."""
     begun = {word.partition(" ")[0].partition("'")[0] + end for word in words for end in ("", "s", "es")}
     return ((name, text) for name, text in files.items() if not begun.isdisjoint(_vocabulary(text)))
 
@@ -241,7 +241,7 @@ def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
 
 
 def is_bare(name: str) -> bool:
-    """True if a name has no noun: one word that names nothing, or several of which the first is such a word."""
+    """Return True if a name lacks a noun: it is one word that names nothing, or begins with such a word."""
     words = [word for word in name.lower().split("_") if word]
     if len(words) != 1:
         return bool(words) and words[0] in BARE
@@ -249,7 +249,7 @@ def is_bare(name: str) -> bool:
 
 
 def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the functions and classes with such a name, but for exceptions; a few names may only begin so."""
+    """Return the functions and classes with bare names, except listed exceptions and a limited number of others."""
     alone: list[str] = []
     first: list[str] = []
     for name, tree in trees.items():
@@ -263,7 +263,7 @@ def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
 
 
 def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the docstrings with clauses that have no noun, if there are more than a bound."""
+    """Return the docstrings that contain a vague phrase, if there are more than `MOST_VAGUE`."""
     found = [
         f"{name}:{docstring.line}: a docstring says {match[0]!r}"
         for name, tree in trees.items()
@@ -274,9 +274,7 @@ def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
 
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:
-    """Yield the names of public classes that are defined more than once; a private one is its module's own affair, and
-    those of an extension are its own.
-    """
+    """Yield the names of public classes that are defined more than once, outside extensions."""
     places = defaultdict(list)
     for name, tree in trees.items():
         for node in ast.walk(tree) if not name.startswith("extensions/") else ():

@@ -42,9 +42,7 @@ def test_an_empty_environment_variable_counts_as_unset(monkeypatch: pytest.Monke
     assert read_settings().database_url is None
 
 
-def test_the_default_data_folder_follows_xdg_data_home_or_the_home_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_default_data_folder_follows_xdg_data_home_or_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("MEMPLAN_DATA_FOLDER", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert read_settings().data_folder == tmp_path / "memplan"

@@ -58,9 +58,7 @@ def test_the_bazel_rule_memplan_plan_generates_c_sources(workspace: Workspace) -
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_the_bazel_attribute_profile_decides_which_pool_is_filled(
-    profile: str, used: int, workspace: Workspace
-) -> None:
+def test_the_bazel_attribute_profile_selects_the_filled_pool(profile: str, used: int, workspace: Workspace) -> None:
     (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
     declare(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
     assert workspace.actions[0]().returncode == 0

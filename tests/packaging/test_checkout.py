@@ -47,9 +47,7 @@ def run(checkout: Path, site: Path, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(command, cwd=checkout, env=os.environ | hidden, capture_output=True, text=True, check=False)
 
 
-def test_python_examples_of_the_docs_run_in_a_checkout_with_the_installed_core(
-    checkout: Path, installed_core: Path
-) -> None:
+def test_python_examples_run_in_a_checkout_with_the_installed_core(checkout: Path, installed_core: Path) -> None:
     texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
     pages = [re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for text in texts]
     assert all(pages)

@@ -135,9 +135,7 @@ def test_memory_choices_of_the_core_pass_the_check_and_match_brute_force(
     assert 0 < explained <= none
 
 
-def test_the_core_reports_the_row_and_rule_of_wrong_memory_choices(
-    linked_folder: Path, sanitized_planner: Path
-) -> None:
+def test_the_core_reports_row_and_rule_of_wrong_memory_choices(linked_folder: Path, sanitized_planner: Path) -> None:
     program = linked_folder / "homes"
     sources = (PROGRAMS / "homes.c", sanitized_planner)
     run("cc", "-std=c11", *WATCHED, f"-I{linked_folder}", "-c", sources[0], "-o", linked_folder / "homes.o")

@@ -223,9 +223,7 @@ def run(environment: Path, folder: Path, command: list[str]) -> None:
     assert done.returncode == 0 or "infeasible" in done.stdout, (command, done.stdout, done.stderr)
 
 
-def test_an_installed_wheel_is_imported_from_site_packages_and_can_add_extras(
-    environment: Path, tmp_path: Path
-) -> None:
+def test_an_installed_wheel_is_imported_from_site_packages_and_adds_extras(environment: Path, tmp_path: Path) -> None:
     command = [str(python_of(environment)), "-c", "import memplan; print(memplan.__file__)"]
     found = subprocess.run(
         command, cwd=tmp_path, env=clean_environment(), check=True, capture_output=True, text=True

@@ -174,8 +174,6 @@ def test_the_minimum_total_may_be_below_the_sum_of_the_optimal_score() -> None:
         ([("a", "x", 0), ("a", "x", 0), ("z", "x", 0)], ["twice 'a'", "unknown 'z'", "missing 'b'"]),
     ],
 )
-def test_the_oracle_check_reports_every_violation_of_placements(
-    places: list[tuple[str, str, int]], wrong: list[str]
-) -> None:
+def test_the_oracle_reports_every_violation_of_placements(places: list[tuple[str, str, int]], wrong: list[str]) -> None:
     value = problem(A | {"alignment": 2}, B, pools=[{"name": "x", "size": 10}])
     assert check(value, [Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places]) == wrong

@@ -1,4 +1,4 @@
-"""The contract of questions and entrances: the same question has the same options and gets the same bytes."""
+"""Every question has the same options and returns the same answer on all entrances."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.server import RunningServer, run_server
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
-"""The inputs of the examples that the command reads as text."""
+"""Inputs of examples that the command line takes as text instead of a file."""
 TIMES = {"wall_time_s"}
 
 
@@ -74,7 +74,9 @@ def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) ->
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_all_entrances_give_the_same_answer(name: str, server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
+def test_all_entrances_give_the_same_answer_to_a_question(
+    name: str, server: RunningServer, tmp_path: Path, capfd: Captured
+) -> None:
     question = QUESTIONS[name]
     body = body_of(question)
     values, options = read_question(question, body), read_body_options(question, body, {})
@@ -98,7 +100,7 @@ def test_all_entrances_give_the_same_answer(name: str, server: RunningServer, tm
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(name: str) -> None:
+def test_an_answer_read_back_from_json_has_the_same_table_and_exit_status(name: str) -> None:
     from pydantic import TypeAdapter
 
     question = QUESTIONS[name]
@@ -122,17 +124,17 @@ def test_every_option_has_a_description_and_exists_on_every_entrance(name: str, 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 @pytest.mark.parametrize("option", [{"time_limit_s": 1e6}, {"time_limit_s": "soon"}, {"no_such_option": 1}])
-def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: dict[str, Any]) -> None:
+def test_a_wrong_option_in_python_is_refused_with_its_name(name: str, option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=rf"^{next(iter(option))}: "):
         QUESTIONS[name].options(**option)
 
 
-def test_no_command_without_a_question_has_the_name_of_one() -> None:
+def test_commands_without_a_question_do_not_share_a_questions_name() -> None:
     assert not set(COMMANDS) & set(QUESTIONS)
 
 
 @pytest.mark.parametrize("name", ["schedule", "cascade", "order", "sweep", "compare", "liveness", "explain"])
-def test_a_question_notes_an_interim_answer_before_its_last_one(name: str) -> None:
+def test_a_question_records_an_interim_answer_before_its_final_one(name: str) -> None:
     question, noted = QUESTIONS[name], list[Any]()
     body = dict(question.example)
     body = body if body.keys() & {each.name for each in question.inputs} else {question.inputs[0].name: body}
@@ -143,7 +145,7 @@ def test_a_question_notes_an_interim_answer_before_its_last_one(name: str) -> No
     assert question.write(noted[0])
 
 
-def test_error_messages_spell_an_option_as_each_entrance_does() -> None:
+def test_error_messages_write_options_in_the_syntax_of_each_entrance() -> None:
     error = OptionError.from_rule(
         "budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", "")
     )

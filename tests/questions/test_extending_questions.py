@@ -1,4 +1,4 @@
-"""The guides in docs/adding.md, followed: a toy question and a toy option for models, in a copy of memplan."""
+"""The guides in docs/adding.md work: a toy question and a toy model option, added to a copy of memplan."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ print("padded")
 """
 
 
-def test_the_guides_list_the_few_files_that_a_new_question_changes() -> None:
+def test_the_guides_list_the_files_to_change_for_a_question_and_a_reading_option() -> None:
     assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py", "memplan/__init__.py"}
     assert guide("How to add an option for reading models") == {
         "planner/foreign/model_options.py",

@@ -1,4 +1,4 @@
-"""Options without effect alone: refused without the option that they need, and accepted with it, or as defaults."""
+"""Options without effect are refused unless the option that they need is given or they equal their default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "option"), [*rows()])
-def test_an_option_without_effect_is_refused_with_the_option_that_it_needs(name: str, option: str) -> None:
+def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(name: str, option: str) -> None:
     model: Any = QUESTIONS[name].options
     partners = model.needs[option]
     rule = f"^{option}: must be given with {' or '.join(partners)} only, got "
@@ -48,7 +48,7 @@ def test_each_entrance_refuses_an_option_without_effect() -> None:
 
 
 @pytest.mark.parametrize("option", ["solver", "heaps", "profile"])
-def test_shared_objects_refuse_options_of_pools(option: str) -> None:
+def test_shared_objects_refuse_the_options_solver_heaps_and_profile(option: str) -> None:
     question: Any = QUESTIONS["plan"]
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
     problem = question.inputs[0].from_json({"kind": "objects", "buffers": rows})

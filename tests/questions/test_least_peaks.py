@@ -1,4 +1,4 @@
-"""All parts of memplan find the same least peak of a model's operations."""
+"""`order`, `compare` and `reorder` find the same minimum peak of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of each question for each kind of file: each is honoured or refused, and none is ignored."""
+"""Each reading option of each question is either honoured or refused for each kind of file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.mark.parametrize("file", EXAMPLES)
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if options_of(question)])
-def test_no_option_of_reading_is_ignored(name: str, file: str) -> None:
+def test_no_reading_option_is_silently_ignored(name: str, file: str) -> None:
     assert [*silent_options(name, file)] == []
 
 
-def test_each_option_of_reading_has_a_value_in_the_matrix() -> None:
+def test_each_reading_option_has_a_value_in_the_option_matrix() -> None:
     assert {*values_of("json")} == {*ReadOptions.model_fields}

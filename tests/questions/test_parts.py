@@ -1,4 +1,4 @@
-"""Questions of several parts, stopped after each of them: the parts so far are an answer."""
+"""Questions that compute several parts record a usable interim answer after each part."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ PARTS: dict[str, tuple[dict[str, Any], list[str], dict[str, Any]]] = {
 """For each question: options that give it several parts, the answer's fields of later parts, and inputs that replace
 those of its example."""
 SINGLE = {"certify", "convert"}
-"""Questions of one part, which have no answer before their end."""
+"""Questions of a single part, which record no interim answer."""
 
 
 class StoppedError(Exception):
-    """The question is stopped, as a worker that is killed."""
+    """Raised to stop a question after an interim answer, as if its worker were killed."""
 
 
 def noted_answers(name: str, most: int) -> list[Any]:
-    """Return the answers that a question notes until it is stopped after so many."""
+    """Run a question until it has recorded `most` interim answers, and return them."""
     question, found = QUESTIONS[name], list[Any]()
     names = {each.name for each in question.inputs}
     example = dict(question.example)
@@ -56,7 +56,7 @@ def noted_answers(name: str, most: int) -> list[Any]:
     return found
 
 
-def test_every_question_is_listed_with_its_interim_answers_or_as_having_none() -> None:
+def test_every_question_is_listed_with_or_without_interim_answers() -> None:
     assert {*PARTS} | SINGLE == {*QUESTIONS}
 
 
@@ -64,7 +64,7 @@ def test_every_question_is_listed_with_its_interim_answers_or_as_having_none() -
 @pytest.mark.parametrize("name", PARTS)
 def test_a_question_stopped_after_an_interim_answer_returns_that_answer(name: str) -> None:
     question, fields = QUESTIONS[name], PARTS[name][1]
-    for most in range(1, max(1, len(fields)) + 1):  # it is stopped after each of its parts, the first one first
+    for most in range(1, max(1, len(fields)) + 1):  # stop the question after its first part, then its second, ...
         found = noted_answers(name, most)
         assert len(found) == most, "each part is noted"
         assert isinstance(found[-1], question.answers)
@@ -75,7 +75,7 @@ def test_a_question_stopped_after_an_interim_answer_returns_that_answer(name: st
         assert all(getattr(first, field) is None for field in fields)
 
 
-def test_a_verdict_lists_the_parts_that_were_not_done() -> None:
+def test_a_verdict_lists_the_checks_that_were_not_done_in_time() -> None:
     first, second = noted_answers("verify", 2)
     assert (first.valid, first.not_done, second.not_done) == (True, ("better", "again"), ("again",))
     assert second.better is not None

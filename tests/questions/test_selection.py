@@ -1,4 +1,4 @@
-"""Answers reduced to some fields, and plans that keep the options of their problems."""
+"""Selecting fields of answers, and reading options recorded in plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server() -> Iterator[RunningServer]:
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_fields_of_every_answer_can_be_selected(name: str) -> None:
+def test_every_field_of_every_answer_can_be_selected(name: str) -> None:
     answer, models = QUESTIONS[name].answer, QUESTIONS[name].answers
     schemas = {model.__name__: model.model_json_schema(mode="serialization") for model in models}
     first, *others = {
@@ -57,7 +57,7 @@ def test_select_fields_returns_the_named_fields_of_an_answer() -> None:
         memplan.select_fields(plan, fields=["peaks"])
 
 
-def test_the_command_prints_selected_fields(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_flag_format_selects_printed_fields_of_an_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(PROBLEM))
     assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
@@ -72,9 +72,9 @@ def test_the_command_prints_selected_fields(tmp_path: Path, capfd: pytest.Captur
     assert 'got "pek" (did you mean peak?)' in err
 
 
-def test_calls_and_jobs_select_fields_by_their_query(server: RunningServer) -> None:
+def test_the_query_parameter_fields_selects_fields_of_calls_and_jobs(server: RunningServer) -> None:
     client = server.client
-    for _ in range(2):  # the second from what was written
+    for _ in range(2):  # the second response comes from the response cache
         answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
         assert (answer.status_code, answer.json()) == (200, {"status": "optimal", "peak": 96})
     assert client.post("/v1/plan", json=PROBLEM).json()["placements"]
@@ -136,7 +136,7 @@ def test_commands_about_a_plan_use_its_recorded_reading_options(folder: Path, li
         assert (kept["stayed"], kept["moved"]) == (2, 0)
 
 
-def test_advice_about_a_plan_repeats_its_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     main(["plan", "p.json", "--capacity", "64", "-o", "none.json", "-q"])
     assert main(["convert", "p.json", "none.json", "--to", "c"]) == 2
     said = capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""What all rows share: one service, and the command in a folder of the test's own."""
+"""Fixtures of the source-row tests: one service, and the command in a temporary folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each row of the source documents has a test, whose name begins with the row, and each test here is of a row."""
+"""Each row of the source documents has a test named after it (`test_s<document>_<row>_...`), and vice versa."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "rows.json").read_text(encoding="utf-8"))
-"""From a row to its sentence."""
+"""The requirement sentence of each row, by the name of the row (such as `S0.12`)."""
 INSIDE_TVM = [*(f"S0.{k}" for k in (3, 4, 5, 12, 23, 24, 33)), *(row for row in ROWS if row.startswith(("S2.", "S4.")))]
-"""The rows that have a test which runs inside of TVM as well, where its wheel is installed."""
+"""Rows with an additional test that runs inside TVM, where its wheel is installed."""
 
 
-def test_each_row_has_a_test_and_each_test_a_row() -> None:
+def test_each_source_row_has_a_test_and_each_test_a_source_row() -> None:
     tested: dict[str, list[str]] = {}
     for path in sorted(HERE.glob("test_s[0-4]*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -27,7 +27,7 @@ def test_each_row_has_a_test_and_each_test_a_row() -> None:
     assert len(ROWS) == 109
 
 
-def test_rows_about_tvm_have_a_test_that_runs_in_tvm() -> None:
+def test_source_rows_about_tvm_have_a_test_that_runs_inside_tvm() -> None:
     tests = (HERE.parents[1] / "extensions/tvm/tests/test_source_rows.py").read_text(encoding="utf-8")
     names = re.findall(r"^def test_s(\d)_(\d\d)_", tests, re.MULTILINE)
     assert [f"S{source}.{int(row)}" for source, row in names] == INSIDE_TVM

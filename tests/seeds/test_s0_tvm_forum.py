@@ -1,4 +1,4 @@
-"""Seed 0: "Memory Planning" in the forum of TVM."""
+"""Source document 0: the thread "Memory Planning" in the TVM forum."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def draw_problem(seed: int, count: int = 6) -> Row:
 
 
 def min_peak(problem: Row) -> float:
-    """Return the least peak by brute force."""
+    """Return the minimum peak of a problem (bytes) by brute force."""
     score = best_score(memplan.Problem.model_validate(problem))
     assert score is not None
     return score[0]
@@ -97,7 +97,7 @@ def test_s0_05_workspaces_are_known_without_a_plan(http: Http) -> None:
     assert len(answer["steps"]) == 9
 
 
-def test_s0_06_a_heuristic_as_of_tflite_micro_with_its_gap(http: Http) -> None:
+def test_s0_06_the_tflite_micro_heuristic_reports_its_gap(http: Http) -> None:
     for seed in range(6):
         problem = draw_problem(seed, 7)
         answer = http.post_question("plan", problem, solver="reference:tflite-micro-greedy")
@@ -123,7 +123,7 @@ def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None
     assert http.post_question("plan", problem_of_lives(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
 
 
-def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> None:
+def test_s0_08_the_integer_program_is_exported_for_other_engines(command: Command) -> None:
     needs_engine("highs")
     problems, files = [draw_problem(seed) for seed in range(3) for _ in (".lp", ".mps")], list[Path]()
     for k, problem in enumerate(problems):
@@ -136,7 +136,7 @@ def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> No
         assert round(value) * unit == min_peak(problem)
 
 
-def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -> None:
+def test_s0_09_the_integer_program_orders_each_conflicting_pair(http: Http) -> None:
     problem = problem_of((8, 0, 2), (5, 1, 3), (6, 2, 4))
     text = http.post_question("convert", problem, to="lp")["files"][0]["text"]
     rows = {line.split(":")[0].strip() for line in text.splitlines() if ":" in line and not line.startswith("\\")}
@@ -145,7 +145,7 @@ def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -
     answer = http.post_question("plan", problem)
     at = offsets(answer)
     assert at["a"] + 8 <= at["b"] or at["b"] + 5 <= at["a"]
-    # apache/tvm: of equal buffers in conflict the last name lies at 0.
+    # apache/tvm places the last name of equal conflicting buffers at offset 0.
     equal = tvm.problem_of_conflicts(dict.fromkeys("abc", 10), {"a": "bc", "b": "c"}).model_dump(
         mode="json", exclude_defaults=True
     )
@@ -177,7 +177,7 @@ def test_s0_10_conflicts_come_from_lifetimes_lists_or_both(http: Http) -> None:
     assert http.post_question("plan", problem_of_lives(alive))["peak"] == 190
 
 
-def test_s0_11_a_list_of_sizes_and_lifetimes_is_enough(http: Http, command: Command) -> None:
+def test_s0_11_a_list_of_sizes_and_lifetimes_suffices_as_a_problem(http: Http, command: Command) -> None:
     problem = problem_of_lives(MINIMALLOC_EXAMPLE)
     assert http.post_question("plan", problem)["peak"] == 12
     assert command("plan", command.file("p.json", problem), "--capacity", "12", "-q").answer["status"] == "optimal"
@@ -201,7 +201,7 @@ def test_s0_12_sizes_and_lifetimes_come_from_tvms_graphs(http: Http) -> None:
     assert sorted(name for name, _, _ in placements) == ["main/a", "main/b", "main/c", "main/x"]
 
 
-def test_s0_13_buffers_of_different_devices_never_share(http: Http) -> None:
+def test_s0_13_buffers_on_different_devices_never_share_bytes(http: Http) -> None:
     rows = [
         {"id": f"{pool}{k}", "size": 8, "start": k, "end": k + 1, "pools": [pool]}
         for pool in ("gpu", "cpu")
@@ -213,7 +213,7 @@ def test_s0_13_buffers_of_different_devices_never_share(http: Http) -> None:
     assert {(name[:3], pool) for name, pool, _ in triples} == {("gpu", "gpu"), ("cpu", "cpu")}
 
 
-def test_s0_14_why_relays_buffers_begin_at_storages_is_written_down(http: Http) -> None:
+def test_s0_14_the_docs_state_why_relay_buffers_start_at_storage_tokens(http: Http) -> None:
     page = (ROOT / "docs" / "systems.md").read_text()
     assert "the graph executor hands kernels the first byte of an allocation" in page
     solvers = {row["name"]: row for row in http.client.get("/v1/solvers").json()["solvers"]}
@@ -221,7 +221,7 @@ def test_s0_14_why_relays_buffers_begin_at_storages_is_written_down(http: Http) 
 
 
 @pytest.mark.parametrize("solver", ["auto", "cp-sat", "highs"])
-def test_s0_15_alignments_pages_and_remainders_of_any_kind_hold(http: Http, solver: str) -> None:
+def test_s0_15_plans_satisfy_any_alignments_pages_and_remainders(http: Http, solver: str) -> None:
     needs_engine(solver)
     buffers = [
         {"id": "a", "size": 20, "start": 0, "end": 2, "alignment": 48},
@@ -270,7 +270,7 @@ def dory_layer(name: str, side: int, made: int) -> Row:
     return {"name": "Convolution0", "DORY_node_parameters": own, "Layer_node_parameters": layer, "Weights": {}}
 
 
-def test_s0_17_layers_of_dory_run_in_tiles_through_three_memories(command: Command) -> None:
+def test_s0_17_dory_layers_are_scheduled_in_tiles_through_three_memories(command: Command) -> None:
     target = EXAMPLES / "schedules" / "gap8_with_l3_like.json"
     capacities = [memory.get("capacity") for memory in json.loads(target.read_text())["memories"]]
     path = command.file("dory.json", {"layers": [dory_layer("a", 64, 32)]})
@@ -278,7 +278,7 @@ def test_s0_17_layers_of_dory_run_in_tiles_through_three_memories(command: Comma
     assert ran.status == 0, ran.err
     assert ran.answer["peak"] <= capacities[0]
     assert ran.answer["lower_bound"] <= ran.answer["latency"]
-    # The input and the output cross the link at least once, and the weights.
+    # Input, output and weights cross the link at least once.
     assert ran.answer["traffic"] >= 64 * 64 * 8 + 64 * 64 * 32 + 9 * 8 * 32
 
 
@@ -293,8 +293,8 @@ def test_s0_18_solvers_and_other_planners_are_listed_with_their_features(http: H
 
 
 @pytest.mark.slow
-def test_s0_19_no_single_planner_does_all_but_the_portfolio(command: Command) -> None:
-    # Each fits where minimalloc's paper says that it does.
+def test_s0_19_the_portfolio_solves_the_problems_that_no_single_planner_solves(command: Command) -> None:
+    # Each problem fits at the capacity given in the MiniMalloc paper.
     for name in "ACDHK":
         file = EXAMPLES / "problems" / "minimalloc" / f"{name}.1048576.csv"
         ran = command(
@@ -340,7 +340,7 @@ def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) ->
 
 
 @pytest.mark.slow
-def test_s0_21_a_planner_from_outside_is_used_and_verified(command: Command) -> None:
+def test_s0_21_a_user_planner_is_run_and_its_plan_verified(command: Command) -> None:
     command.file("mine2.py", "def plan(problem, time_limit_s):\n    return {'a': 0, 'b': 8, 'c': 0}\n")
     command.file("wrong2.py", "def plan(problem, time_limit_s):\n    return [0, 0, 0]\n")
     path = command.file("p.json", problem_of((8, 0, 2), (3, 1, 3), (4, 2, 4)))
@@ -395,7 +395,7 @@ def test_s0_25_lifetimes_come_from_control_flow(http: Http) -> None:
     assert http.post_question("plan", {"functions": {"main": loop}})["peak"] == 100
 
 
-def test_s0_26_equal_problems_have_one_hash_in_all_formats(http: Http) -> None:
+def test_s0_26_equal_problems_have_the_same_hash_in_all_formats(http: Http) -> None:
     sizes = {"x": 256, "a": 64, "b": 128, "c": 64}
     body = [{"op": "fused", "inputs": [one], "outputs": [other]} for one, other in ("xa", "ab", "bc")]
     buffers = [{"id": name, "size": size, "alignment": 64} for name, size in sizes.items()]
@@ -405,7 +405,7 @@ def test_s0_26_equal_problems_have_one_hash_in_all_formats(http: Http) -> None:
     assert http.client.get(f"/v1/plans/{answers[0]['problem_hash']}").json()["peak"] == 320 // 64
 
 
-def test_s0_27_the_order_of_operations_is_searched_too(http: Http) -> None:
+def test_s0_27_order_finds_the_order_of_operations_with_the_lowest_peak(http: Http) -> None:
     rng = random.Random(27)
     n = 8
     size = [rng.randrange(5, 90) for _ in range(n)]
@@ -432,7 +432,7 @@ def test_s0_27_the_order_of_operations_is_searched_too(http: Http) -> None:
 REGION: Row = {"name": "dtcm", "size": 256, "base_address": 0x20000000, "alignment": 8}
 
 
-def test_s0_28_pools_go_to_c_to_linkers_and_to_the_model_library_format(http: Http) -> None:
+def test_s0_28_pools_are_exported_to_c_linkers_and_the_model_library_format(http: Http) -> None:
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[REGION])
 
     def texts(target: str, **options: Any) -> str:
@@ -462,12 +462,12 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
             "verify", {"problem": problem_of_lives(rows), "plan": {"placements": at, "peak": peak}}
         )["valid"]
         assert peak == min_peak(problem_of_lives(rows))
-    # How far n may grow at h = 8: 64 n and the larger of 4 n and 64 are at most 16,384.
+    # The maximum n at h = 8: 64 n plus max(4 n, 64) must be at most 16,384.
     (limit,) = answer["limits"]["limits"]
     assert limit == {"symbol": "n", "by_plan": 240, "by_any_plan": 240}
     assert "memplan" in http.post_question("shapes", symbolic_problem(), to="c")["source"]
 
-    # A pin, a view and a conflict together with symbols.
+    # A pin, a view and a conflict work together with symbolic sizes.
     buffers: list[Row] = [
         *symbolic_problem()["buffers"],
         {"id": "view", "size": "4*n", "start": 0, "end": 4, "alias_of": "b", "alias_offset": "4*n"},
@@ -494,7 +494,7 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         assert (answer["status"], peak) == ("optimal", min_peak(problem))
 
 
-def test_s0_30_the_weighted_use_of_pools_is_minimised(http: Http) -> None:
+def test_s0_30_the_usage_of_the_slow_pool_is_minimised(http: Http) -> None:
     slow = {"name": "slow", "cost": 1.0}
     for objective in ("peak", "cost"):
         both = problem_of_lives(tvm.MOBILENET, {"name": "fast", "size": 200_704}, slow, objective=objective)
@@ -509,7 +509,7 @@ def test_s0_30_the_weighted_use_of_pools_is_minimised(http: Http) -> None:
     assert offsets(http.post_question("plan", reserved)) == {"a": 512}
 
 
-def test_s0_31_priorities_are_profiles(http: Http) -> None:
+def test_s0_31_profiles_express_priorities_between_speed_and_size(http: Http) -> None:
     rows = [
         {"id": name, "size": 64, "start": 0, "end": 2, "traffic": traffic} for name, traffic in (("a", 1), ("b", 1000))
     ]
@@ -521,7 +521,7 @@ def test_s0_31_priorities_are_profiles(http: Http) -> None:
     assert "did you mean speed" in http.post("plan", problem, profile="O3").json()["detail"]
 
 
-def test_s0_32_a_plan_is_made_again_with_few_moves(http: Http) -> None:
+def test_s0_32_re_planning_keeps_the_offsets_of_old_buffers(http: Http) -> None:
     old = problem_of((8, 0, 4), (8, 1, 5), (8, 2, 6))
     plan = http.post_question("plan", old)
     new = old | {"buffers": [*old["buffers"], {"id": "d", "size": 8, "start": 4, "end": 7}]}
@@ -531,7 +531,7 @@ def test_s0_32_a_plan_is_made_again_with_few_moves(http: Http) -> None:
     assert answer["kept"]["moved"] in (0, [])
 
 
-def test_s0_33_the_model_library_format_has_each_pool(http: Http) -> None:
+def test_s0_33_the_model_library_format_lists_each_pool(http: Http) -> None:
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[REGION])
     (file,) = http.post_question("convert", problem, to="mlf")["files"]
     memory = next(iter(json.loads(file["text"])["modules"].values()))["memory"]
@@ -542,7 +542,7 @@ def test_s0_33_the_model_library_format_has_each_pool(http: Http) -> None:
     assert "MEMPLAN_POOL_SIZE_dtcm 100u" in header
 
 
-def test_s0_34_each_pool_is_one_malloc_and_other_devices_are_refused(http: Http) -> None:
+def test_s0_34_malloc_c_allocates_each_pool_once_and_refuses_other_devices(http: Http) -> None:
     problem = problem_of((40, 0, 3), (60, 1, 4), pools=[{"name": "heap", "size": 40}, {"name": "other"}])
     source = "\n".join(file["text"] for file in http.post_question("convert", problem, to="malloc-c")["files"])
     assert source.count("= aligned_alloc(") == 2
@@ -552,7 +552,7 @@ def test_s0_34_each_pool_is_one_malloc_and_other_devices_are_refused(http: Http)
     assert "triples" in refused.json()["detail"]
 
 
-def test_s0_35_a_list_of_calls_poses_a_problem(http: Http) -> None:
+def test_s0_35_a_list_of_calls_is_converted_to_a_problem(http: Http) -> None:
     leaf = {
         "params": ["p"],
         "results": ["q"],

@@ -1,4 +1,4 @@
-"""Seed 1: the memory planning of ExecuTorch's Cadence backend."""
+"""Source document 1: the memory planning of ExecuTorch's Cadence backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
 BOTH = (POSITION_BASED, BY_SIZE)
 EXIR = "executorch.exir.memory_planning"
 INSIDE = "memplan.extensions.torch.executorch"
-"""The module that memplan adds to ExecuTorch, in the extra executorch."""
+"""The module with memplan's ExecuTorch algorithm; it needs the extra executorch."""
 
 
 def lives(name: str, size: int, start: int, end: int, **more: object) -> Row:
@@ -34,7 +34,7 @@ def placements_of(http: Http, problem: Row, solver: str = "auto") -> dict[str, t
 
 
 class Hierarchy:
-    """Both functions of the seed, typed in: tensors [size, first, last], memories [size, alignment], first to last."""
+    """Both planners of the source document, reimplemented for memories given as (size, alignment), in order."""
 
     def __init__(self, memories: list[tuple[int, int]], by_size: bool) -> None:
         self.memories, self.by_size = memories, by_size
@@ -105,7 +105,7 @@ def agree_with_the_seed(http: Http, solver: str) -> None:
         assert placements_of(http, problem, solver) == (expected or {}), seed
 
 
-def test_s1_01_memories_have_sizes_alignments_names_and_addresses_in_their_order(http: Http) -> None:
+def test_s1_01_memories_keep_size_alignment_name_address_and_order(http: Http) -> None:
     pools = [
         {"name": "tcm", "size": 64, "alignment": 16, "base_address": 0x40000000},
         {"name": "sram", "size": 4096, "alignment": 32, "base_address": 0x50000010},
@@ -132,7 +132,7 @@ def test_s1_02_memories_are_counted_from_one(http: Http) -> None:
 
 
 @pytest.mark.parametrize("solver", BOTH)
-def test_s1_03_an_aligned_offset_is_the_next_multiple(http: Http, solver: str) -> None:
+def test_s1_03_an_aligned_offset_is_the_next_multiple_of_the_alignment(http: Http, solver: str) -> None:
     for alignment in (1, 3, 8, 48):
         problem = {"buffers": [lives("a", 33, 0, 1), lives("b", 20, 0, 1)], "pools": memories(500, alignment=alignment)}
         assert placements_of(http, problem, solver) == {
@@ -157,7 +157,7 @@ def export_network() -> Any:
 
 
 def plan_program(edge: Any, **options: Any) -> Any:
-    """Return the algorithm that planned a program, once it has, and the program's PassResult became a buffer."""
+    """Lower an edge program with memplan's algorithm; return the algorithm and the lowered program."""
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
 
@@ -178,21 +178,21 @@ def test_s1_04_inputs_and_outputs_are_planned_or_not() -> None:
         sizes[is_planned] = {row.size for row in algorithm.planned[0].problem.buffers}
         assert len(algorithm.planned[0].problem.buffers) == len(algorithm.planned[0].plan.placements)
     assert len(sizes[True]) >= len(sizes[False])
-    assert sizes[True] - sizes[False] == {64}  # of the output
+    assert sizes[True] - sizes[False] == {64}  # the size of the output tensor
 
 
-def test_s1_05_position_based_greedy_is_that_of_the_seed(http: Http) -> None:
+def test_s1_05_position_based_greedy_matches_the_source_document(http: Http) -> None:
     agree_with_the_seed(http, POSITION_BASED)
 
 
 @pytest.mark.parametrize("solver", BOTH)
-def test_s1_06_the_rounded_end_of_a_buffer_must_fit(http: Http, solver: str) -> None:
+def test_s1_06_the_aligned_end_of_a_buffer_must_fit_its_memory_in_cadence(http: Http, solver: str) -> None:
     problem = {"buffers": [lives("a", 60, 0, 2)], "pools": memories(62, 500, alignment=16)}
     assert placements_of(http, problem, solver) == {"a": ("m2", 0)}
-    assert placements_of(http, problem) == {"a": ("m1", 0)}  # the strict rule
+    assert placements_of(http, problem) == {"a": ("m1", 0)}  # memplan requires only the unrounded end to fit
 
 
-def test_s1_07_greedy_by_size_is_that_of_the_seed_and_the_paper_shares_nothing(http: Http) -> None:
+def test_s1_07_greedy_by_size_matches_the_source_document_and_the_literal_paper_never_reuses(http: Http) -> None:
     agree_with_the_seed(http, BY_SIZE)
     for seed in range(10):
         rows = draw_rows(random.Random(seed))
@@ -201,7 +201,7 @@ def test_s1_07_greedy_by_size_is_that_of_the_seed_and_the_paper_shares_nothing(h
         assert answer["peak"] == sum(row["size"] for row in rows)
 
 
-def test_s1_08_the_alignment_of_a_memory_is_kept_beside_that_of_a_buffer(http: Http) -> None:
+def test_s1_08_plans_satisfy_both_memory_and_buffer_alignment(http: Http) -> None:
     buffers = [lives("a", 5, 0, 2), lives("b", 5, 0, 2, alignment=64)]
     problem = {"buffers": buffers, "pools": memories(500, alignment=48)}
     message = http.post_question("plan", problem, solver=BY_SIZE)["explanation"]["message"]
@@ -212,7 +212,7 @@ def test_s1_08_the_alignment_of_a_memory_is_kept_beside_that_of_a_buffer(http: H
 
 
 def chain(*steps: int) -> list[Row]:
-    """Return a chain of buffers, each at a given distance (bytes) above the previous one."""
+    """Return buffers r0, r1, ..., each at the given distance (bytes) from the previous one."""
     rows = [lives("r0", 40, 0, 4)]
     for k, step in enumerate(steps):
         rows.append(lives(f"r{k + 1}", 12, 1, 5, relative={"to": f"r{k}", "offset": step}))
@@ -222,7 +222,7 @@ def chain(*steps: int) -> list[Row]:
 @pytest.mark.parametrize(
     "solver", ["auto", "cp-sat", "highs", "cbc", "reference:cadence-greedy-by-size-with-hierarchy"]
 )
-def test_s1_09_a_chain_of_relative_buffers_lies_where_its_root_takes_it(http: Http, solver: str) -> None:
+def test_s1_09_a_chain_of_relative_buffers_keeps_its_distances_to_the_root(http: Http, solver: str) -> None:
     needs_engine(solver)
     answer = http.post_question(
         "plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5
@@ -232,7 +232,7 @@ def test_s1_09_a_chain_of_relative_buffers_lies_where_its_root_takes_it(http: Ht
     assert answer["peak"] == 68
 
 
-def test_s1_10_memories_are_blocked(http: Http) -> None:
+def test_s1_10_buffers_avoid_their_forbidden_memories(http: Http) -> None:
     buffers = [lives("a", 16, 0, 1, forbid_pools=["m1"]), lives("b", 8, 0, 1, pools=["m2", "m3"])]
     problem = {"buffers": buffers, "pools": memories(16, 16, 16)}
     for solver in BOTH:
@@ -255,7 +255,7 @@ def test_s1_11_relative_locations_that_cannot_be_resolved_are_refused(http: Http
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_s1_12_constraints_of_passes_hold() -> None:
+def test_s1_12_memory_constraints_of_cadence_passes_are_satisfied() -> None:
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
     pytest.importorskip("executorch.backends.cadence.aot.memory_constraints", reason="needs the extra executorch")
     import torch
@@ -279,7 +279,7 @@ def test_s1_12_constraints_of_passes_hold() -> None:
     assert [(spec.mem_id, spec.mem_offset) for spec in specs] == [(2, 64), (2, 80), (2, 0), (1, 0)]
 
 
-def test_s1_13_absolute_placements_hold_and_views_are_verified(http: Http) -> None:
+def test_s1_13_pins_are_kept_and_views_outside_their_buffer_refused(http: Http) -> None:
     pinned = [lives("pin", 16, 0, 2, pools=["m1"], offset=32), lives("other", 40, 1, 3, pools=["m1"])]
     assert placements_of(http, {"buffers": pinned, "pools": memories(100)}) == {"pin": ("m1", 32), "other": ("m1", 48)}
     outside = [lives("whole", 16, 0, 2), lives("part", 8, 0, 2, alias_of="whole", alias_offset=12)]
@@ -288,7 +288,7 @@ def test_s1_13_absolute_placements_hold_and_views_are_verified(http: Http) -> No
     assert refused.json()["detail"].startswith("buffers[1].alias_offset: ")
 
 
-def test_s1_14_closed_intervals_meet_where_one_ends_and_another_starts(http: Http, command: Command) -> None:
+def test_s1_14_closed_lifetimes_overlap_at_a_common_end_and_start(http: Http, command: Command) -> None:
     rows = [lives("a", 40, 0, 3), lives("b", 16, 3, 5), lives("c", 8, 5, 5)]
     assert http.post_question("plan", {"buffers": rows, "interval": "closed"})["peak"] == 56
     assert http.post_question("plan", {"buffers": rows[:2]})["peak"] == 40
@@ -308,7 +308,7 @@ def test_s1_15_an_infeasible_problem_is_an_answer_with_its_reason(http: Http) ->
     )
     assert (answer["status"], answer["placements"]) == ("infeasible", [])
     assert "500 bytes would do" in answer["explanation"]["message"]
-    # Three buffers in conflict, of apache/tvm's test_tir_usmp_algo.py: any two are reason enough for 10 bytes.
+    # Three conflicting buffers of apache/tvm's test_tir_usmp_algo.py: any two already exceed 10 bytes.
     three = [{"id": f"bi_{name}", "size": 10} for name in "abc"]
     pairs = [["bi_a", "bi_b"], ["bi_b", "bi_c"], ["bi_c", "bi_a"]]
     for size, count in ((10, 2), (20, 3), (29, 3)):
@@ -340,12 +340,12 @@ def test_s1_18_the_peak_over_time_has_its_node_and_bounds(http: Http) -> None:
         answer = http.post_question("plan", problem, format="exir", solver=BY_SIZE)
         peaks = answer["peak_memory_usages_per_memory"]
         assert min(peaks) <= answer["peak_memory_usage"]["bytes"] <= sum(peaks)
-        # By the definition: the most that is alive in all memories together.
+        # By definition, the maximum of live bytes over time, summed over all memories.
         most = max(sum(row["size"] for row in rows if row["start"] <= t <= row["end"]) for t in range(20))
         assert answer["peak_memory_usage"]["bytes"] == most
 
 
-def test_s1_19_both_tables_are_printed(http: Http) -> None:
+def test_s1_19_plain_text_contains_both_memory_tables(http: Http) -> None:
     text = http.post("plan", THREE, accept="text/plain", solver=POSITION_BASED).text
     assert [
         [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
@@ -359,7 +359,7 @@ def test_s1_19_both_tables_are_printed(http: Http) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
+def test_s1_20_memplan_can_replace_the_planning_pass_of_cadence() -> None:
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
     pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
@@ -395,8 +395,8 @@ def test_s1_21_memplan_is_a_planning_algorithm_of_executorch() -> None:
     torch.testing.assert_close(method.execute((x,))[0].clone(), (torch.relu(x + 1) * 2 * x).sum(dim=0))
 
 
-def test_s1_22_an_offset_of_one_memory_is_forgotten_in_the_next(http: Http) -> None:
-    # The gap below the pin is large enough, but would end at 16, past the memory; in the next one, 0 is taken.
+def test_s1_22_a_failed_offset_in_one_memory_does_not_affect_the_next_memory(http: Http) -> None:
+    # x fits below the pin, but its aligned end 16 exceeds m1; in m2, offset 0 is taken.
     buffers = [
         lives("pin", 5, 0, 2, pools=["m1"], offset=10),
         lives("taken", 32, 0, 2, pools=["m2"]),

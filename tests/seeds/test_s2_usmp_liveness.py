@@ -1,4 +1,4 @@
-"""Seed 2: USMP's liveness analysis for Relax and TIR."""
+"""Source document 2: the liveness analysis of USMP (TVM) for Relax and TIR."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MAIN = function(
     call("block", "x -> y"), op("y -> z"), call("block", "z -> w"), takes="x", gives="w", x=10, y=10, z=10, w=10
 )
 CALLS = operations(main=MAIN, block=BLOCK, leaf=LEAF)
-"""A function with two temporaries that are never alive together, around one with one, called twice."""
+"""`main` calls `block` twice; `block` has two temporaries of disjoint lifetimes, and calls `leaf` between them."""
 
 
 def steps_of(program: Row, name: str = "main", path: str = "main/", actual: Row | None = None) -> list[set[str]]:
-    """Return what each step of a program without loops touches, by names with the paths of their calls."""
+    """Return the buffers (named by call path) that each step of a loop-free program reads or writes."""
     body = program["functions"][name]
     actual = actual or {each: path + each for each in (*body["params"], *body["results"])}
     names = {row["id"]: actual.get(row["id"], path + row["id"]) for row in body["buffers"]}
@@ -50,7 +50,7 @@ def steps_of(program: Row, name: str = "main", path: str = "main/", actual: Row 
 
 
 def lives_of(program: Row) -> dict[str, tuple[int, int]]:
-    """Return each buffer's half-open lifetime: the steps that touch it; the caller touches params and results, too."""
+    """Return each buffer's half-open lifetime in steps; params are also used before, and results after the program."""
     steps = steps_of(program)
     main = program["functions"]["main"]
     steps = [{f"main/{each}" for each in main["params"]}, *steps, {f"main/{each}" for each in main["results"]}]
@@ -59,7 +59,7 @@ def lives_of(program: Row) -> dict[str, tuple[int, int]]:
 
 
 def random_calls(seed: int) -> Row:
-    """Draw functions, each a chain of operations with possible calls of later functions."""
+    """Return random functions, each a chain of operations with possible calls of later functions."""
     rng = random.Random(seed)
     functions: Row = {}
     names = [f"f{k}" for k in range(rng.randint(1, 3))]
@@ -118,18 +118,18 @@ def test_s2_04_two_temporaries_that_never_meet_are_seen_inside_of_a_call(http: H
     most = max(sum(sizes[name] for name, (low, high) in lives.items() if low <= t < high) for t in range(-1, 13))
     assert alive["nested", "usage"] == (most, 0)
     assert most == 210
-    # Both temporaries of 200, the buffer between them, the leaf's 50, and the call's input and output.
+    # Lifted, both temporaries of 200, m and n, the leaf's 50, and input and output are alive together.
     assert alive["lifted", "usage"] == (490, 280)
 
 
-def test_s2_05_usage_begins_with_the_first_use_and_scope_with_the_alloc(http: Http) -> None:
+def test_s2_05_usage_lifetimes_start_at_the_first_use_and_scope_lifetimes_at_the_alloc(http: Http) -> None:
     body = [{"alloc": ["a"]}, op("x -> b"), op("b -> a"), op("a -> y"), {"free": ["a"]}]
     main = function(*body, takes="x", gives="y", x=10, y=10, a=100, b=40)
     by = {
         reading: lifetimes(http.post_question("liveness", operations(main=main), liveness=reading))
         for reading in ("usage", "scope")
     }
-    assert by["usage"]["main/a"] == (2, 4)  # the alloc takes a step, too
+    assert by["usage"]["main/a"] == (2, 4)  # the alloc statement counts as a step
     assert by["scope"]["main/a"] == (0, 4)
     readings = http.post_question("liveness", operations(main=main))["readings"]
     assert [row["lost_bytes"] > 0 for row in readings if row["liveness"] == "scope"] == [True, True]
@@ -139,7 +139,7 @@ def test_s2_06_functions_with_no_one_and_many_temporaries_are_counted(http: Http
     assert http.post_question("liveness", CALLS)["temporaries"] == {"none": 0, "one": 1, "many": 1}
 
 
-def test_s2_07_several_temporaries_of_any_depth_are_analysed(http: Http) -> None:
+def test_s2_07_temporaries_at_any_call_depth_are_analysed(http: Http) -> None:
     depth = 12
     inner = {
         f"f{k}": function(
@@ -169,7 +169,7 @@ def test_s2_08_events_and_frees_follow_the_last_use(http: Http) -> None:
     assert {row["where"] for row in found["insert_free"]} == {"after"}
 
 
-def test_s2_09_with_one_temporary_at_most_lifting_loses_nothing_in_one_step(http: Http) -> None:
+def test_s2_09_lifting_at_most_one_temporary_wastes_no_bytes(http: Http) -> None:
     rng = random.Random(9)
     for _ in range(6):
         sizes = {f"t{k}": rng.randrange(8, 99) for k in range(4)}
@@ -204,7 +204,7 @@ MOBILENET = operations(
     ),
     subtract=SUBTRACT, convolve=CONVOLVE, pool=POOL,
 )  # fmt: skip
-"""apache/tvm v0.16.0, test_tir_usmp_analysis_extract_bufferinfo.py: each function in loops over its output."""
+"""The program of apache/tvm v0.16.0, test_tir_usmp_analysis_extract_bufferinfo.py."""
 
 
 def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, command: Command) -> None:
@@ -246,7 +246,7 @@ def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> Non
     peaks = http.post_question("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
     by = {(row["planning"], row["temporaries"], row["liveness"]): row["peak"] for row in peaks}
     assert by["global", "nested", "usage"] == 210
-    # A block needs 210 for a step, and a call holds these in addition to its input and output.
+    # Planned separately, a block needs 210 bytes in addition to its input and output.
     assert by["local", "nested", "usage"] == 230
     assert by["global", "lifted", "usage"] == 490
 

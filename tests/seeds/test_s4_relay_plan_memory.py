@@ -1,4 +1,4 @@
-"""Seed 4: Relay's PlanMemory, in pull request 2120 of TVM."""
+"""Source document 4: Relay's PlanMemory, from pull request 2120 of TVM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def floats(name: str, *shape: int, **more: Any) -> Row:
 
 
 def program(buffers: list[Row], body: list[tuple[str, str]], results: str, params: str = "x", **more: Any) -> Row:
-    """Return operations whose statements are (inputs, outputs), with spaces between names."""
+    """Return operations with one statement per (inputs, outputs); names are separated by spaces."""
     statements = [{"op": "run", "inputs": read.split(), "outputs": made.split()} for read, made in body]
     main = {"params": params.split(), "results": results.split(), "buffers": buffers, "body": statements, **more}
     return {"functions": {"main": main}}
@@ -44,27 +44,27 @@ def storages(http: Http, operations: Row, match_range: int = 16) -> Any:
     return http.post_question("liveness", operations, match_range=match_range)["storages"]
 
 
-def test_s4_01_storage_tokens_are_a_planner_of_problems(http: Http) -> None:
+def test_s4_01_relay_storage_tokens_are_available_as_a_reference_planner(http: Http) -> None:
     rows = [(40, k, k + 2) for k in range(5)]
     answer = http.post_question("plan", problem_of(*rows), solver="reference:relay-storage-tokens")
     assert offsets(answer) == {"a": 0, "b": 40, "c": 0, "d": 40, "e": 0}
     assert answer["solver"] == "reference:relay-storage-tokens"
 
 
-def test_s4_02_uses_are_counted_before_storages_are_handed_out(http: Http) -> None:
+def test_s4_02_expected_uses_of_storage_tokens_are_counted(http: Http) -> None:
     uses = storages(http, TEST_PLAN_MEMORY)["expected_uses"]
     assert uses == {name: [1] for name in ("x", "y", "exp", *(f"z{k}" for k in range(6)))}
     twice = program([floats(name, 4) for name in "xab"], [("x x", "a"), ("a x", "b")], "b")
     assert storages(http, twice)["expected_uses"] == {"x": [3], "a": [1], "b": [1]}
 
 
-def test_s4_03_tokens_grow_to_the_most_bytes_that_lie_in_them(http: Http) -> None:
+def test_s4_03_a_storage_token_grows_to_its_largest_tensor(http: Http) -> None:
     found = storages(http, chain(1, 10, 4, 25))
     assert found["storage_ids"] == {"x": [0], "t1": [1], "t2": [2], "t3": [1]}
     assert [row["max_bytes"] for row in found["storages"]] == [1, 25, 4]
 
 
-def test_s4_04_a_tuple_shares_the_tokens_of_its_fields_and_an_item_is_one_of_them(command: Command) -> None:
+def test_s4_04_tuples_and_tuple_items_use_the_storage_tokens_of_their_fields(command: Command) -> None:
     rows = [floats(name, 8) for name in "xabcd"]
     body = [("x", "a"), ("x", "b"), ("both", "c"), ("second c", "d")]
     tuples = {"both": ["a", "b"], "second": ["both[1]"]}
@@ -76,7 +76,7 @@ def test_s4_04_a_tuple_shares_the_tokens_of_its_fields_and_an_item_is_one_of_the
     assert {row["id"]: row["end"] for row in ran.answer["problem"]["buffers"]}["main/b"] == 4
 
 
-def test_s4_05_an_orphaned_output_is_released_at_once(http: Http) -> None:
+def test_s4_05_an_unused_output_is_released_immediately(http: Http) -> None:
     rows = [floats(name, 8) for name in ("x", "orphan", "a", "b")]
     answer = http.post_question("liveness", program(rows, [("x", "orphan a"), ("a", "b")], "b"), match_range=16)
     assert answer["orphans"] == ["main/orphan"]
@@ -85,14 +85,14 @@ def test_s4_05_an_orphaned_output_is_released_at_once(http: Http) -> None:
     assert answer["storages"]["storage_ids"] == {"x": [0], "orphan": [1], "a": [2], "b": [1]}
 
 
-def test_s4_06_params_constants_and_what_persists_are_never_taken_again(http: Http) -> None:
+def test_s4_06_storage_of_params_constants_and_persistent_tensors_is_never_reused(http: Http) -> None:
     rows = [floats(name, 8) for name in ("x", "w", "a", "b")] + [floats("state", 8, persistent=True)]
     body = [("x w", "a"), ("a", "state"), ("state", "b")]
     found = storages(http, program(rows, body, "b", constants=["w"]))
     assert [row["realloc"] for row in found["storages"]] == [False, False, False, True]
     assert found["storage_ids"] == {"x": [0], "w": [1], "state": [2], "a": [3], "b": [3]}
 
-    # tests/python/relax/test_analysis_estimate_memory_usage.py: the output is not reused, 5 allocations become 3.
+    # Relax's test_analysis_estimate_memory_usage.py: five allocations become three, and the output is not reused.
     rows = [floats("x", 2, 4), floats("exp", 2, 4), floats("flat", 8, alias_of="exp"), floats("relu", 8)]
     rows += [floats("add", 8), floats("pad", 10), floats("log", 10, persistent=True)]
     body = [("x", "exp"), ("exp", "flat"), ("flat", "relu"), ("relu", "add"), ("add", "pad"), ("pad", "log")]
@@ -108,14 +108,14 @@ def test_s4_06_params_constants_and_what_persists_are_never_taken_again(http: Ht
         *((2, 20, 10, True), (2, 21, 10, False), (2, 10, 21, True), (2, 10, 22, False), (0, 10, 10, False)),
     ],
 )
-def test_s4_07_the_range_of_matching_is_an_option(
+def test_s4_07_match_range_limits_the_reuse_of_storage_tokens(
     http: Http, match_range: int, free: int, size: int, is_taken: bool
 ) -> None:
     ids = storages(http, chain(1, free, 10_000, size), match_range)["storage_ids"]
     assert (ids["t1"] == ids["t3"]) == is_taken
 
 
-def test_s4_08_types_have_bits_and_lanes_and_sizes_are_aligned(http: Http) -> None:
+def test_s4_08_tensor_sizes_follow_bits_and_lanes_of_the_type_and_alignment(http: Http) -> None:
     types = {"int4": 2, "int4x8": 12, "float16x4": 24, "bool": 3, "bfloat16": 6, "float32": 12}
     rows = [{"id": dtype, "dtype": dtype, "shape": [3]} for dtype in types]
     made = http.post_question("liveness", program(rows, [("", " ".join(types))], "", ""))["problem"]["buffers"]
@@ -139,7 +139,7 @@ class Module:
 """
 
 
-def test_s4_09_an_open_dimension_is_named_and_given(http: Http) -> None:
+def test_s4_09_an_unknown_dimension_is_reported_and_can_be_given(http: Http) -> None:
     refused = http.post("plan", OPEN)
     assert refused.status_code == 400
     assert 'got "N"; give it' in refused.json()["detail"]
@@ -163,7 +163,7 @@ def test_s4_10_variable_shapes_have_offsets_computed_at_run_time(http: Http) -> 
         assert b >= c + 900 or c >= b + 8 * n
 
 
-def test_s4_11_one_plan_goes_to_several_backends_and_branches_exclude_each_other(http: Http, command: Command) -> None:
+def test_s4_11_one_plan_is_exported_to_several_backends_and_branches_share_bytes(http: Http, command: Command) -> None:
     rows = [floats(name, 25) for name in ("x", "then", "else", "y")]
     branches = [[call_of("x", "then"), call_of("then", "y")], [call_of("x", "else"), call_of("else", "y")]]
     main = {"params": ["x"], "results": ["y"], "buffers": rows, "body": [{"branches": branches, "inputs": ["x"]}]}
@@ -180,7 +180,7 @@ def call_of(read: str, made: str) -> Row:
     return {"op": "run", "inputs": [read], "outputs": [made]}
 
 
-def test_s4_12_what_is_requested_in_vain_is_counted(http: Http) -> None:
+def test_s4_12_refused_requests_are_counted_by_field_and_reason(http: Http) -> None:
     def refusals() -> dict[str, float]:
         lines = http.client.get("/metrics").text.splitlines()
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if "refusals_total{" in line}
@@ -192,7 +192,7 @@ def test_s4_12_what_is_requested_in_vain_is_counted(http: Http) -> None:
     assert refusals()[series] == before + 1
 
 
-def test_s4_13_an_answer_is_cut_to_the_fields_that_are_wanted(http: Http) -> None:
+def test_s4_13_an_answer_can_be_reduced_to_selected_fields(http: Http) -> None:
     problem = problem_of((4, 0, 2), (4, 1, 3))
     assert http.post_question("plan", problem, fields="status,peak") == {"status": "optimal", "peak": 8}
     whole = http.post_question("plan", problem)
@@ -208,7 +208,7 @@ def sides(size: list[int]) -> tuple[int, int]:
     return width, height
 
 
-def test_s4_14_the_test_plans_of_relay_have_their_ids(http: Http) -> None:
+def test_s4_14_storage_ids_match_the_tests_of_relay(http: Http) -> None:
     found = storages(http, TEST_PLAN_MEMORY)
     assert [found["storage_ids"][name][0] for name in ("x", "y", "exp", "z0", "z1", "z2")] == [0, 1, 2, 3, 2, 3]
     assert [row["max_bytes"] for row in found["storages"]] == [40, 4, 40, 40]
@@ -227,7 +227,7 @@ def test_s4_14_the_test_plans_of_relay_have_their_ids(http: Http) -> None:
     ids = storages(http, reshapes)["storage_ids"]
     assert [ids[name][0] for name in ("x", "abs", "z0", "t1", "z1", "z2")] == [0, 1, 1, 2, 3, 2]
 
-    # Textures never mix scopes or types of elements, nor sides of more than five times.
+    # Textures of different scopes, element types, or aspect ratios above five never share storage.
     rng = random.Random(14)
     scopes = ("global.texture", "global.texture-weight", "global")
     for _ in range(12):

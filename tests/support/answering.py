@@ -1,4 +1,4 @@
-"""A child process for tests of `ChildProcess`, which finds this module on PYTHONPATH; its task says how it answers."""
+"""A child process for tests of `ChildProcess`; its task selects how it answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Harm:
 
 
 def main() -> None:
-    """Answer with arrays, with a harmful pickle, or not at all."""
+    """Read a task, then answer with arrays, answer with a harmful pickle, or sleep."""
     parent = Parent()
     if parent.task == "arrays":
         parent.send([1, {"deep": [ARRAYS, [2**70, "x"]]}])

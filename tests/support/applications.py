@@ -1,4 +1,4 @@
-"""Random small applications, and their least peak over all orders; conflicts are derived again from the definition."""
+"""Random small applications (several models in common pools), their conflicts by definition, and minimum peaks."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[froze
         meets = any(x[m][0] < y[m][1] and y[m][0] < x[m][1] for m in x.keys() & y.keys())
         meets = meets or frozenset((a.partition("/")[0], b.partition("/")[0])) in beside
         meets = meets or bool({a, b} & set(application.get("persistent", ())))
-        # If both buffers are in one model, their time windows in it decide.
+        # Within one model, time windows decide; buffers of different models conflict if the models run together.
         if meets or any(frozenset((m, n)) in beside for m in x.keys() - y.keys() for n in y.keys() - x.keys()):
             found.add(frozenset((a, b)))
     return size, found
 
 
 def min_peak(size: dict[str, int], pairs: set[frozenset[str]]) -> int:
-    """Return the least peak in bytes over all orders of stacking the buffers."""
+    """Return the minimum peak in bytes over all orders of stacking the buffers."""
     best = sum(size.values())
     for order in permutations(size):
         end: dict[str, int] = {}

@@ -77,7 +77,7 @@ class Runfiles(tuple[File, ...]):
 
 @dataclass
 class Workspace:
-    """A folder with targets: the declared files, and the actions that make them, in order."""
+    """A folder with targets: their declared files, and the actions that create the files, in order."""
 
     folder: Path
     actions: list[Callable[[], subprocess.CompletedProcess[str]]] = field(default_factory=list)

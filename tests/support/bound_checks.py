@@ -1,4 +1,4 @@
-"""The check of every lower bound: it must not be above the optimum by brute force."""
+"""A check that lower bounds never exceed the optimum found by brute force."""
 
 from __future__ import annotations
 

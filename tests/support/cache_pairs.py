@@ -18,7 +18,7 @@ _LARGEST = 2**62
 
 
 def _scale_to_limit(data: Data, rng: random.Random) -> Data:
-    """Return a problem scaled so that its total size comes near the end of the address space, or exceeds it."""
+    """Return a copy of a problem scaled so that its total size nearly reaches or exceeds the address space."""
     largest = max(row["size"] for row in data["buffers"]) or 1
     return scale(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
 
@@ -98,14 +98,14 @@ def pairs(seed: int, count: int) -> Iterator[tuple[Problem, Problem]]:
 
 @dataclass
 class Verdicts:
-    """The answers through a cache, compared with the answers of a service with an empty cache."""
+    """Comparisons of answers through a shared cache with answers of a service with an empty cache."""
 
     asked: int = 0
     weaker: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def add(self, told: Plan, fresh: Plan) -> None:
-        """Compare an answer with a fresh one: neither peak may be below the other answer's lower bound."""
+        """Compare a cached answer with a fresh one: neither peak may be below the other's lower bound."""
         self.asked += 1
         if told.status == "infeasible" or fresh.status == "infeasible":
             is_wrong = len(told.placements) > 0 and fresh.status == "infeasible"

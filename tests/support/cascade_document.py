@@ -22,7 +22,7 @@ from memplan.extensions.cascade.regions.values import (
 
 
 def spans(said: Mapping[str, Any]) -> list[Span]:
-    """Return the ranges of all steps, given as a table, or as a list of ends in which ranges follow each other."""
+    """Return the ranges of all steps, from a table of ranges or from a list of ends of consecutive ranges."""
     if "table" in said:
         return [(first, end) for first, end in said["table"]]
     ends = [min(max(said["A"] * y + said["B"], 0), said["top"]) for y in range(said["steps"])]
@@ -72,7 +72,7 @@ class Interpreter:
         return self.view_of_arena(f"t{tensor}", row["rows"], row["columns"], row["pixel"])
 
     def buffers(self, number: int, region: Mapping[str, Any]) -> dict[int, Bytes8]:
-        """Return the tensors for which a region has separate buffers, by number."""
+        """Return the separate buffers of a region in the arena, by the number of their tensor."""
         rows = [row for row in region["buffers"] if row["mode"] != "whole"]
         return {row["tensor"]: self.view_of_arena(f"t{row['tensor']}.r{number}", *row["capacity"]) for row in rows}
 
@@ -131,7 +131,7 @@ class Interpreter:
     def channels(self, number: int, region: Mapping[str, Any]) -> None:
         buffers, last = self.buffers(number, region), region["ops"][-1]
         out = self.makes[last][0]
-        # Tensors without a buffer of the region are accumulated, in separate sums or at their final places.
+        # Tensors without a buffer in the region are accumulated in separate sums or at their final offsets.
         is_summed = out not in [row["tensor"] for row in region["buffers"]]
         name = f"t{out}.r{number}.sums"
         sums: Bytes8 = np.zeros(0, np.uint8)

@@ -20,12 +20,12 @@ Costs = tuple[int, ...]
 
 
 def beats(one: Costs, other: Costs) -> bool:
-    """True if one cost vector is different from another, and as good or better in every cost."""
+    """Return True if one cost vector dominates another: it differs and is not worse in any cost."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def fronts_differ(seed: int, most: int) -> list[str]:
-    """Return the fronts of a random network's regions (at most `most`) that miss a chain found by brute force."""
+    """Return the Pareto fronts of a random network's regions that miss a chain found by brute force."""
     rng = random.Random(seed)
     graph = random_network(rng, 3)
     n = len(graph.operations)
@@ -49,9 +49,9 @@ def fronts_differ(seed: int, most: int) -> list[str]:
 
 
 def beaten(seed: int) -> list[Costs]:
-    """Return the chains of regions in row stripes, of a random graph, that beat the found ones in peak and MACs.
+    """Return the chains of row-striped regions of a random graph that dominate the found ones in peak and MACs.
 
-    All intervals and all heights, rolled and recomputed, are laid out one by one, and their costs counted.
+    The costs of all intervals and stripe heights, rolled and recomputed, are enumerated.
     """
     rng = random.Random(seed)
     graph = random_six(rng)
@@ -78,7 +78,7 @@ def beaten(seed: int) -> list[Costs]:
 
 
 def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """True if a region and its smaller forms need no more multiplications than the search allows."""
+    """Return True if a region and its smaller forms stay within the search's limit of multiplications."""
     macs = base = 0
     for v in reversed(range(region.first_operation, region.end)):
         made, once = region.ranges[v], graph.macs_of(v)

@@ -1,4 +1,4 @@
-"""The costs of a region counted from its ranges and buffers: a simple twin of the search kernels."""
+"""A simple reference for the search kernels: costs of a region counted from its ranges and buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def coarse(graph: OperationGraph) -> AccessGraph:
-    """Return the access maps of a graph whose regions have whole rows or tiles, and all channels."""
+    """Return the access graph of an operation graph for regions of rows or tiles, not cut along channels."""
     return replace(access_graph(graph), is_coarse=True)
 
 

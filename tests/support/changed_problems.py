@@ -1,4 +1,4 @@
-"""Changed problems, the fewest moves by brute force, and plans made by hand, for tests of re-plans."""
+"""Changed problems, and the minimum number of moves by brute force, for tests of re-planning."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def change_problem(problem: Problem, seed: int, share: float, step: int = 1) -> 
 
 
 def min_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
-    """Return the least number of buffers that must leave their old places, by trying all sets that may stay.
+    """Return the minimum number of buffers that must leave their old offsets, by trying all sets that may stay.
 
-    `ends` are the sizes of the pools in bytes. None if nothing fits.
+    `ends` limits each pool, in bytes. Returns None if nothing fits.
     """
     document = rows_of(problem)
     document["objective"] = "fit"
@@ -60,7 +60,7 @@ def min_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
 
 
 def _pin_places(document: dict[str, Any], stays: dict[Id, Any]) -> Problem | None:
-    """Return the problem with old places pinned; None if a pool or a pin forbids one of them."""
+    """Return the problem with old placements pinned; None if a pool or another pin forbids one of them."""
     rows = []
     for row in document["buffers"]:
         place = stays.get(row["id"])

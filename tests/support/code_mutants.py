@@ -1,4 +1,4 @@
-"""Mutants of a module's functions: the smallest changes to their code, each applied while it is tested."""
+"""Mutation testing: each mutant is a minimal change to a function of a module, applied while it is tested."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Mutant:
 
     @contextmanager
     def apply(self) -> Iterator[None]:
-        """Let the functions of the module have the changed code while the block runs."""
+        """Run the block with the mutated code in place of the module's functions."""
         functions = dict(_functions(self.module))
         before = {name: function.__code__ for name, function in functions.items()}
         try:
@@ -57,7 +57,7 @@ class Mutant:
 def survivors(
     module: ModuleType, tried: list[tuple[Case, object]], said: Callable[[Case], object], without: Collection[str] = ()
 ) -> tuple[int, set[str]]:
-    """Return the number of a module's mutants, and the names of those under which all cases give the same answers.
+    """Return the number of a module's mutants, and the names of the mutants that no case detects.
 
     `tried` has the cases with the answers that `said` gives without mutants; its order changes.
     """
@@ -68,13 +68,13 @@ def survivors(
             killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
         if killer is None:
             alive.add(mutant.name)
-        else:  # a case that detects one mutant detects most others
+        else:  # try it first next time, as a case that detects one mutant detects most others
             tried.insert(0, tried.pop(killer))
     return count, alive
 
 
 def equivalent_names(module: ModuleType, names: Collection[str]) -> set[str]:
-    """Return the names of mutants that belong to a module."""
+    """Return those of the given mutant names that belong to a module."""
     return {name for name in names if name.startswith(f"{module.__name__.rpartition('.')[2]}: ")}
 
 

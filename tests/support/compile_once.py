@@ -1,4 +1,4 @@
-"""Compile each text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects are cached.
+"""A compiler cache: `python compile_once.py COMPILER ARGUMENT...` compiles each source text and flags only once.
 
 The core has the same text in wheels, CMake builds and installations, and compiling it takes 14 s of CPU time.
 """
@@ -16,11 +16,11 @@ from pathlib import Path
 ONCE = (sys.executable, __file__)
 FOLDER = Path(sys.prefix) / "objects"
 MOST = 40
-"""The most objects in the cache; the oldest ones are removed."""
+"""The maximum number of objects in the cache; the oldest ones are removed."""
 
 
 def main(command: list[str]) -> int:
-    """Run a compiler, or copy its earlier result for the same text, and return its exit status."""
+    """Run a compiler, or copy the cached object of the same text, and return the exit status."""
     if "-c" not in command or "-o" not in command:
         return subprocess.run(command, check=False).returncode
     at = command.index("-o")

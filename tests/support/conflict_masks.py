@@ -1,4 +1,4 @@
-"""Conflicts between buffers as bits of Python integers: one operation covers any number of live sets."""
+"""Conflicts between buffers as bit masks (Python integers), so that one operation tests all live sets."""
 
 from __future__ import annotations
 

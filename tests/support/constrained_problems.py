@@ -1,4 +1,4 @@
-"""Random problems from a seed with rigid groups, sharing pairs, pages, banks and colocation; and a naive check."""
+"""Random problems with rigid groups, sharing, pages, banks and colocation; and a naive check of their rules."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
 
 
 def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Instance:
-    """Return a random problem compiled; the features "clearances" and "intervals" are only columns of instances."""
+    """Return a compiled random problem; "clearances" and "intervals" are added to the instance only."""
     instance = compile_problem(constrained_problem(seed, n, features, capacity))
     instance = add_intervals(instance, seed) if "intervals" in features else instance
     return add_clearances(instance, seed) if "clearances" in features else instance
 
 
 def add_intervals(instance: Instance, seed: int) -> Instance:
-    """Return the instance with ranges of offsets barred to some buffers that are not pinned."""
+    """Return the instance with ranges of offsets forbidden to some buffers that are not pinned."""
     rng = np.random.default_rng(seed)
     lows = rng.integers(0, 9, (3, 2))
     ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in lows.tolist()]
@@ -114,7 +114,7 @@ def _add_relatives(rng: np.random.Generator, rows: list[dict[str, Any]], free: l
 
 
 def _groups(rows: list[dict[str, Any]]) -> list[int]:
-    """Return, for each buffer, the last buffer of its chain of relatives."""
+    """Return, for each buffer, the base buffer at the end of its chain of relative offsets."""
     found = []
     for row in rows:
         at = row
@@ -125,7 +125,7 @@ def _groups(rows: list[dict[str, Any]]) -> list[int]:
 
 
 def violated_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
-    """Return the rules that buffers in memory `q` break, of single buffers and of pairs, in units of the instance."""
+    """Return the rules that buffers of pool `q` violate at these offsets (in units), for single buffers and pairs."""
     wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _violated_buffer_rules(instance, q, i, at)]
     for (i, x), (j, y) in combinations(sorted(offset.items()), 2):
         if instance.anchor[i] == instance.anchor[j]:
@@ -174,7 +174,7 @@ def _touches_common_bank(instance: Instance, q: int, i: int, x: int, j: int, y: 
 
 
 def conflict(instance: Instance, i: int, j: int) -> bool:
-    """True if two buffers are alive together or in conflict by name."""
+    """Return True if two buffers are alive together or in explicit conflict."""
     lives = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
     start, end = instance.start, instance.end
     meets = any(start[a] < end[b] and start[b] < end[a] for a in lives[0] for b in lives[1])
@@ -182,7 +182,7 @@ def conflict(instance: Instance, i: int, j: int) -> bool:
 
 
 def may_share(instance: Instance, i: int, j: int) -> bool:
-    """True if two buffers may have one offset although they are alive together."""
+    """Return True if two buffers may have the same offset although they are alive together."""
     return j in neighbours_of(instance.share_first, instance.share, i)
 
 

@@ -1,4 +1,4 @@
-"""The amount of testing: few drawn cases in the gate, more in `lab.deep`; and the time limit of the gate."""
+"""The number of random cases per test (few in the gate, more in `lab.deep`), and the gate's time limit."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 import time
 
 DEPTH = int(os.environ.get("MEMPLAN_TESTS_DEPTH", "1"))
-"""The factor on the numbers of drawn cases in the gate."""
+"""Factor by which the number of random cases exceeds that of the gate."""
 GRACE_S = 10.0
-"""The factor by which an answer may be late in a test, since a machine may stall for seconds."""
+"""Seconds by which an answer may be late in a test, because a machine may stall."""
 
 BEGAN, ENDS = "MEMPLAN_TESTS_BEGAN", "MEMPLAN_TESTS_END"
 """The variables with the times at which the gate began and at which no more test may begin, in seconds since 1970."""
 
 
 def is_late(is_long: bool) -> bool:
-    """True if the time of the gate (`.ci/run`) is over; a long test may only begin in the first half of it."""
+    """Return True if a test must not begin: the gate's time is over, or half of it for a long test."""
     ends = float(os.environ.get(ENDS, math.inf))
     if is_long and math.isfinite(ends):
         ends = (float(os.environ[BEGAN]) + ends) / 2

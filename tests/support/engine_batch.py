@@ -33,7 +33,7 @@ LIMIT_S = 20.0
 
 @dataclass(frozen=True)
 class Job:
-    """A problem for an engine; `is_untold` withholds the lower bound from it, `has_start` gives it a poor plan."""
+    """A problem for an engine; `is_untold` withholds its lower bound, `has_start` provides a poor warm start."""
 
     problem: Problem
     is_untold: bool = False
@@ -50,7 +50,7 @@ def _job_of_text(text: str, *rest: object) -> Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of an engine: the best plan, whether it `found` it, its claim in bytes, and its log."""
+    """The result of an engine: its best score, whether it `found` the plan itself, its claimed bound, and its log."""
 
     placements: tuple[Placement, ...] | None
     score: Score | None

@@ -1,4 +1,4 @@
-"""The least use of pools of equal use over all offsets of up to five buffers; independent of the planner's code."""
+"""Brute force for pools of equal use: the minimum use over all offsets of up to five buffers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOST_TRIES = 1_500
 
 
 class TooManyError(Exception):
-    """There are too many plans to try all of them."""
+    """Raised if there are too many plans to enumerate."""
 
 
 def min_use(problem: Problem) -> int | None:
-    """Return the least end of all pools, with `same_offset` sets at one offset; None if nothing fits.
+    """Return the minimum common end of all pools under `same_offset`; None if nothing fits.
 
     Raises TooManyError if there are too many plans.
     """

@@ -13,7 +13,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 def overlaps(instance: Instance, search: Search) -> None:
-    """Offer all buffers at the bottom of the last memory, which is a low peak but no plan."""
+    """Offer all buffers at offset 0 of the last pool, an overlapping assignment with a low peak."""
     last = np.full(len(instance), len(instance.pools) - 1)
     search.offer(last, np.zeros(len(instance), dtype=np.int64), "overlaps")
 

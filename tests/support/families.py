@@ -1,4 +1,4 @@
-"""Buffers with their aliases, as the rows of a problem state them; for the oracle, independent of the planner."""
+"""Buffers grouped with their aliases for the brute-force oracle, read from a problem's rows alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAST_END = 2**63 - 1
 
 @dataclass(frozen=True)
 class Family:
-    """A buffer and its aliases, as (distance from its start, row); the buffer itself is first."""
+    """A buffer and its aliases, as (distance from the buffer's start in bytes, row); the buffer itself is first."""
 
     members: tuple[tuple[int, Buffer], ...]
 
@@ -50,7 +50,7 @@ class Family:
         return found
 
     def may_start_at(self, pool: Pool, offset: int) -> bool:
-        """True if the family may have this offset in a pool that is otherwise empty."""
+        """Return True if the family may have this offset in an otherwise empty pool."""
         end = offset + self.size
         if offset < 0 or end > (LAST_END if pool.size is None else pool.size):
             return False
@@ -64,7 +64,7 @@ class Family:
 
 
 def crosses(pool: Pool, offset: int, row: Buffer) -> bool:
-    """True if a buffer's bytes are on both sides of a multiple of its `no_cross`."""
+    """Return True if a buffer's bytes cross a multiple of its `no_cross`."""
     page = row.no_cross or max(1, row.size)
     address = pool.base_address + offset
     return row.no_cross is not None and row.size > 0 and address // page != (address + row.size - 1) // page
@@ -86,29 +86,29 @@ def families(problem: Problem) -> list[Family]:
 
 
 def conflicts(problem: Problem, first: Family, second: Family) -> bool:
-    """True if two families may not share bytes: alive together, or named as a pair."""
+    """Return True if two families must not share bytes: they are alive together or in explicit conflict."""
     if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
         return True
     return clearance_between(problem, first, second) is not None
 
 
 def clearance_between(problem: Problem, first: Family, second: Family) -> int | None:
-    """Return the bytes that two families keep free between them at all times; None if no rule names them."""
+    """Return the clearance in bytes between two families; None if no rule names the pair."""
     return 0 if conflict_by_name(problem, first, second) else None
 
 
 def conflict_by_name(problem: Problem, first: Family, second: Family) -> bool:
-    """True if the problem's conflicts name a pair of the two families."""
+    """Return True if two families are in explicit conflict."""
     return any(_is_between(pair, first, second) for pair in problem.conflicts)
 
 
 def may_share(problem: Problem, first: Family, second: Family) -> bool:
-    """True if two families may start at one offset."""
+    """Return True if two families may start at the same offset while both are alive."""
     return any(_is_between(pair, first, second) for pair in problem.may_share)
 
 
 def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, float]:
-    """Return whether two families must touch no common bank, and the cost if they should not but do."""
+    """Return whether two families must not touch a common bank, and the cost if they may but should not."""
     must, weight = False, 0.0
     for use in problem.bank:
         mine = [a for a in use.buffers if a in first.ids]
@@ -123,7 +123,7 @@ def reuse_price(problem: Problem, first: Family, second: Family) -> int:
 
 
 def relative_distance(problem: Problem, first: Family, second: Family) -> int | None:
-    """Return the bytes by which one `relative` puts the second family above the first; None if there is none."""
+    """Return the distance in bytes of the second family above the first by a `relative` rule; None without a rule."""
     for a, b, sign in ((first, second, -1), (second, first, 1)):
         row = a.members[0][1]
         if row.relative is not None and row.relative.to in b.ids:

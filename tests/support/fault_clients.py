@@ -1,4 +1,4 @@
-"""A client that continues after any crash of servers, and checks of the jobs that they accepted."""
+"""A client that survives crashes of servers, and checks that every accepted job ends correctly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Client:
     draw: random.Random
     accepted: dict[str, Problem] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
-    """The jobs of other kinds than plans."""
+    """The ids of accepted jobs of other questions than plan."""
 
     def call(self, method: str, path: str, **said: Any) -> httpx.Response:
         """Send a request to one server after another until one answers; a repeated request must be harmless."""
@@ -48,14 +48,14 @@ class Client:
             time.sleep(0.1)
 
     def submit(self, problem: Problem, **options: Any) -> str:
-        """Submit a job for a problem, and return its id; repeated tries are one job."""
+        """Submit a plan job, and return its id; repeated attempts create only one job."""
         body = {"problem": json.loads(problem.model_dump_json(exclude_unset=True)), "options": options}
         name = self._submit("plan", body)
         self.accepted[name] = problem
         return name
 
     def submit_other(self, kind: str, body: dict[str, Any], **options: Any) -> str:
-        """Submit a job of another kind with its inputs, and return its id."""
+        """Submit a job of another question with its inputs, and return its id."""
         name = self._submit(kind, body | {"options": body.get("options", {}) | options})
         self.others.add(name)
         return name
@@ -125,11 +125,11 @@ def _blocks(stream: str) -> list[str]:
 
 
 def easy_problem(draw: random.Random) -> Problem:
-    """Return a random problem that is solved at once."""
+    """Return a random problem that is solved immediately."""
     rows = [{"id": k, "size": draw.randint(1, 1000), "start": k, "end": k + draw.randint(1, 5)} for k in range(20)]
     return Problem.model_validate({"buffers": rows})
 
 
 def hard_problem(draw: random.Random) -> Problem:
-    """Return a random problem that is searched for longer than these tests wait."""
+    """Return a random problem whose search takes longer than these tests wait."""
     return draw_tight_problem(draw.randrange(2**31), 200, 1000, 20)

@@ -15,7 +15,7 @@ import pytest
 
 @contextmanager
 def small_disk(megabytes: int) -> Iterator[Path]:
-    """Mount a disk of so many megabytes until the block ends; skip the test if that is not possible."""
+    """Mount a disk of this size until the block ends, and yield its path; skip the test if mounting fails."""
     folder = Path(tempfile.mkdtemp(prefix="memplan-disk-"))
     asked = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(folder)]
     is_there = (

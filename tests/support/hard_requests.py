@@ -1,4 +1,4 @@
-"""Requests that take their whole time limit, callers that hang up, and waiting for a condition."""
+"""Requests that use their whole time limit, callers that disconnect, and waiting for a condition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HARD, HARD_TOO, AS_HARD = (json.dumps(hard_request(seed)).encode() for seed in (
 
 @contextmanager
 def send_request(server: RunningServer, body: bytes = HARD) -> Iterator[None]:
-    """Send a request for a long search, and hang up at the end of the block."""
+    """Send a request for a long search, and disconnect at the end of the block."""
     head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head.encode() + body)
@@ -40,7 +40,7 @@ def send_request(server: RunningServer, body: bytes = HARD) -> Iterator[None]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> bool:
-    """Wait for a condition, and return True; False if it does not hold long before a hard request would end."""
+    """Return True once a condition holds; return False if it does not hold well before a hard request would end."""
     give_up = time.monotonic() + LONG_S / 4
     while not is_so() and time.monotonic() < give_up:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The planner of `memplan.h`, called as a C program would, for a problem that the header can express."""
+"""The C API of `memplan.h`, called through ctypes, for problems that the header can express."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _RESULT = _struct(
     " memory:n moved:i moved_bound:i missed:i least:i"
 )
 _LATER = 10**6
-"""The time from which buffers without a lifetime live, each alone, so that they conflict only by name."""
+"""The first time given to buffers without a lifetime, one step each, so that they conflict only explicitly."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The header's answer for a problem: the end of all memories, or their sum, and the cost of pairs."""
+    """The C API's answer for a problem: status, ends of the memories or their sum, and the cost of pairs."""
 
     status: str
     peak: int
@@ -63,7 +63,7 @@ def _plan() -> Any:
 
 
 def can_state(problem: Problem) -> bool:
-    """True if the header can express all rules of a problem, and its objective."""
+    """Return True if the header can express all rules of a problem, and its objective."""
     rows = problem.buffers
     plain = all(row.size and row.relative is None and row.offset_mod is None and row.alias_of is None for row in rows)
     priced = bool(problem.reuse) and (len(problem.pools) > 1 or any(row.no_cross for row in rows))
@@ -88,7 +88,7 @@ def _homes(problem: Problem, row: Buffer) -> list[int]:
 
 
 def plan(problem: Problem) -> Answer | None:
-    """Return the header's answer; None if a buffer is allowed in no pool, which the header cannot express."""
+    """Return the C API's answer; None if a buffer is allowed in no pool, which the header cannot express."""
     rows, position = list(problem.buffers), {row.id: k for k, row in enumerate(problem.buffers)}
     homes = [_homes(problem, row) for row in rows]
     if not all(homes):

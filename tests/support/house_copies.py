@@ -24,7 +24,7 @@ def copy_packages(folder: Path, *more: str) -> None:
 def run_beside(
     folder: Path, program: str, *arguments: str, cwd: Path | None = None, limit_s: float = 200
 ) -> subprocess.CompletedProcess[str]:
-    """Run the text of a program that imports the copy in a folder, by default with that working folder."""
+    """Run a program text that imports the copy in a folder, which is also the default working folder."""
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=cwd or folder,

@@ -1,4 +1,4 @@
-"""Solvers in child processes: `python -m tests.support.isolated` is the parent of one, until it is killed."""
+"""Isolated solvers for tests; `python -m tests.support.isolated` runs as the parent of one until it is killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def row(function: str) -> SolverRow:
 
 
 def instance_with_a_gap() -> Instance:
-    """Return three buffers of which two are alive together, so that a stack of all three is above the optimum."""
+    """Return an instance of three buffers, only two alive together, so stacking all three is not optimal."""
     buffers = [{"id": 0, "size": 3, "start": 0, "end": 2}, {"id": 1, "size": 5, "start": 1, "end": 3}]
     return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
 

@@ -33,7 +33,7 @@ LOOSE = Plan.model_validate(
         "solver": "test",
     }
 )
-"""A plan of the problem that is not optimal."""
+"""A valid plan of the test problem that is not optimal."""
 LOOSELY = {"peak": 40, "lower_bound": 30, "gap": 1 / 3, "solver": "test"}
 LOOSE_ANSWER = WorkAnswer(write_plan(LOOSE), "feasible", is_plan=True, facts=LOOSELY)
 PATIENCE_S = 20.0
@@ -41,7 +41,7 @@ PATIENCE_S = 20.0
 
 @dataclass
 class Pool:
-    """A pool whose tasks run in this process once `may_run` is set; a task cancelled before has the loose plan."""
+    """A pool whose tasks run in this process once `may_run` is set; earlier cancelled tasks return a loose plan."""
 
     may_run: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None

@@ -61,7 +61,7 @@ def two_memories_anywhere() -> VerifiedLayout:
 
 
 def single_pool_layout(*rows: dict[str, Any], **pool: Any) -> VerifiedLayout:
-    """Return a layout of buffers that are never alive together, each at its pinned offset, or 0."""
+    """Return a layout in one pool of buffers that are never alive together, each at its pinned offset or 0."""
     buffers = [{"id": k, "size": 64, "start": k, "end": k + 1, **row} for k, row in enumerate(rows)]
     problem = {"buffers": buffers, "pools": [{"name": "p", **pool}]}
     return layout_of(problem, {row["id"]: ("p", row.get("offset", 0)) for row in buffers})

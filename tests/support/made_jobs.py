@@ -1,4 +1,4 @@
-"""Jobs for tests, and short forms of the store's calls about them."""
+"""Jobs for tests, and shortcuts for calls of the store."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
 _EVERY, _KEPT = 16, 3
-"""The number of problems between two questions to a named engine, and between two re-plans."""
+"""A named engine runs on every 16th problem, and a re-plan on every 3rd."""
 _SECONDS = 0.2
 
 
 def faults(
     number: int, problem: Problem, tally: Counter[str], post: meeting_questions.Post | None = None, every: int = 1
 ) -> Iterator[str]:
-    """Yield false statements, and answers that memplan itself refuses; count the questions in `tally`.
+    """Yield a line for each false statement about a problem and each answer that memplan refuses; count in `tally`.
 
     Questions other than for a plan are asked for each problem whose number is a multiple of `every`.
     """
@@ -118,7 +118,7 @@ def _replan_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Coun
     places = {row.id: (row.pool, row.offset) for row in found.placements}
     before = {row.id: (row.pool, row.offset) for row in old}
     own = {row.id for row in problem.buffers if row.alias_of is None and row.size}
-    own -= {name for names in problem.same_offset for name in names}  # each set counts as one
+    own -= {name for names in problem.same_offset for name in names}  # a same-offset set counts as one move
     stayed = sum(places[name] == before[name] for name in before if name in own)
     counts = stayed, sum(name in own for name in before) - stayed
     yield from _min_move_faults(problem, found, [row for row in old if row.id in own], tally)
@@ -132,7 +132,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
     """Yield false statements about the fewest buffers that must move in the only pool at the least peak."""
     plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
     if not plain or found.kept is None or any(row.hint is not None or not row.size for row in problem.buffers):
-        return  # hints are old places as well, and empty buffers may be above the used bytes
+        return  # not comparable: hints act as old offsets, and empty buffers may exceed the peak
     best = oracle.best_score(problem)
     assert best is not None
     tally["fewest moves"] += 1
@@ -144,7 +144,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
 
 
 def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
-    """Yield forged entries in the list of other plans that are neither refuted nor reported as unchecked."""
+    """Yield forged entries of the list of alternative plans that `verify` neither refutes nor reports as unchecked."""
     if plan.others is None:
         return
     for k, forge in enumerate(FORGERIES):
@@ -159,7 +159,7 @@ def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterat
 
 
 def _faults_of_plans(problem: Problem, tally: Counter[str]) -> Iterator[str]:
-    """Yield faults of several differing plans: plans that are equal, or that memplan itself refuses."""
+    """Yield faults of alternative plans: equal plans, or plans that memplan itself refuses."""
     try:
         found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
     except OptionError:
@@ -199,7 +199,7 @@ FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
     },
     lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
 )
-"""The forgeries that are inserted into the list of a plan's other plans."""
+"""Forged entries for the list of a plan's alternative plans."""
 Paid = frozenset[tuple[str, str]]
 
 

@@ -33,7 +33,7 @@ class Draft:
         return {"buffers": self.buffers, "pools": self.pools, **self.rest}
 
     def is_sound(self) -> bool:
-        """True if the rules so far do not contradict each other."""
+        """Return True if the rules so far do not contradict each other."""
         try:
             Problem.model_validate(self.data)
         except ProblemError:
@@ -229,9 +229,9 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Draft], bool]]] = {
 }
 """For each kind, the fields that state it, and the function that draws it; the function returns False if it fails."""
 LAST = ("closed",)
-"""The kinds that are drawn after all others."""
+"""Constraint kinds that are drawn last."""
 OF_SEVERAL = ("forbidden", "choice", "equal use")
-"""The kinds that have an effect only with several pools."""
+"""Constraint kinds that take effect only with several pools."""
 PAIRS: tuple[Pair, ...] = tuple(combinations(KINDS, 2))
 
 

@@ -1,6 +1,6 @@
-"""Checks by brute force of further answers for combined kinds: worth, repairs, sizes, proofs, and the C header.
+"""Brute-force checks of other questions on combined constraint kinds: what-if, repairs, sweeps, proofs, C API.
 
-Each question is asked for every n-th problem, so that all are asked for all kinds.
+Each question is applied to every n-th problem, so that every question meets all kinds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _best_peak(problem: Problem) -> int | None:
 
 
 def worth_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield false statements about the worth of a dropped or smaller buffer, in one pool or several."""
+    """Yield false what-if statements about the savings of a dropped or smaller buffer."""
     options = memplan.ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
     found = memplan.explain(problem, options=options).what_if
     if found is None or found.peak is None:
@@ -140,7 +140,7 @@ def size_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
 
 
 def proof_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield faults of a certificate: the checker must accept it, but no larger claim, whatever else is changed."""
+    """Yield faults of a certificate: the checker must accept it, and must refuse any stronger claim."""
     if plan.status not in ("optimal", "infeasible"):
         return
     found = memplan.certify(problem, plan, time_limit_s=_SECONDS, proof_s=_SECONDS / 2)
@@ -186,7 +186,7 @@ def _increment_numbers(line: str) -> str:
 
 
 def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield the false answers of the C header, if it can express the problem."""
+    """Yield false answers of the C API, if the header can express the problem."""
     if not header_calls.can_state(problem) or (found := header_calls.plan(problem)) is None:
         return
     tally[f"headers {found.status}"] += 1

@@ -1,4 +1,4 @@
-"""Solvers that misbehave as engines have been seen to; they run in child processes, with this module on PYTHONPATH."""
+"""Solvers that misbehave in ways observed in engines; they run in child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that people make on each entrance, and the rubric by which the answers to them are scored.
+"""Mistakes that users make on each entrance, and the rubric that scores the error messages.
 
 An answer has a point for each of five rules, 0 to 5 in all:
 
@@ -37,7 +37,7 @@ class Mistake(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words by which an answer meets the rules of the rubric."""
+        """The words that an answer must contain for rules 2 to 5 of the rubric."""
         return self.where, self.value, self.rule, self.way
 
     def lacking(self, said: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Random graphs of operations, and their least peak by enumeration of all states; independent of the product."""
+"""Random operation graphs, and their minimum peak by enumerating all states; independent of the product."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def layered_graph(rng: random.Random, n: int, width: int) -> OperationGraph:
 
 
 def min_peak(graph: OperationGraph) -> int:
-    """Return the least peak over all orders, by definition: the bottleneck path over all sets of operations."""
+    """Return the minimum peak over all orders, as the bottleneck path over all sets of completed operations."""
     n, kept = len(graph.ops), set(graph.kept)
     makes = [set(row.outputs) for row in graph.ops]
     reads = [set(row.inputs) for row in graph.ops]
@@ -195,12 +195,12 @@ def min_peak(graph: OperationGraph) -> int:
 
 
 def _is_last(touches: list[set[int]], tensor: int, done: int, maker: dict[int, int]) -> bool:
-    """True if all operations that touch a tensor, except its maker, are done."""
+    """Return True if all operations that use a tensor, except its producer, are done."""
     return all(done >> v & 1 for v, touched in enumerate(touches) if tensor in touched and maker.get(tensor) != v)
 
 
 def _max_saved_bytes(outputs: list[int], over: list[set[int]], size: list[int], taken: frozenset[int]) -> int:
-    """Return the most bytes of outputs that fit into distinct inputs, by trying all assignments."""
+    """Return the maximum bytes of outputs that can overwrite distinct inputs, by trying all assignments."""
     if not outputs:
         return 0
     fits = [t for t in over[0] if t not in taken and outputs[0] <= size[t]]
@@ -209,7 +209,7 @@ def _max_saved_bytes(outputs: list[int], over: list[set[int]], size: list[int], 
 
 
 def min_peak_of_tree(graph: OperationGraph) -> int:
-    """Return the least peak of an in-tree, by merging the hills and valleys of subtrees (Liu 1987)."""
+    """Return the minimum peak of an in-tree, by merging the hills and valleys of subtrees (Liu 1987)."""
     maker = {row.outputs[0]: v for v, row in enumerate(graph.ops)}
     profile: dict[int, list[tuple[int, int]]] = {}
     for v, row in enumerate(graph.ops):

@@ -1,4 +1,4 @@
-"""Questions, files and options: files that questions read, with values of options that have an effect on them."""
+"""Example files for each question, and effective values of every reading option."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
 
 
 def _following(problem: Problem) -> tuple[str, str]:
-    """Return the ids of two buffers of which one is alive after the other, or of any two."""
+    """Return the ids of two buffers, the second alive after the first if possible."""
     rows = [row for row in problem.buffers if row.alias_of is None]
     pairs = ((a, b) for a in rows for b in rows if a is not b and a.intervals[-1][1] <= b.intervals[0][0])
     before, after = next(pairs, (rows[0], rows[-1]))
@@ -212,7 +212,7 @@ def _following(problem: Problem) -> tuple[str, str]:
 
 
 def is_honoured(before: tuple[Any, Any, list[str]], after: tuple[Any, Any, list[str]]) -> bool:
-    """True if an option changed an answer, the problem of the answer, or the warnings about the file."""
+    """Return True if an option changed an answer, the problem of the answer, or the warnings about the file."""
     return before[0] != after[0] or before[2] != after[2] or _hash(before[1]) != _hash(after[1])
 
 
@@ -227,7 +227,7 @@ def silent_options(name: str, file: str) -> Iterator[str]:
     try:
         files, options = request(name, file)
         plain = ask_with_files(question, files, options)
-    except InputError:  # the question refuses the file with any option
+    except InputError:  # the question refuses this file with or without options
         return
     for option in sorted(options_of(question)):
         value, others = values[option]

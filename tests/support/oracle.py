@@ -1,4 +1,4 @@
-"""The best score of a problem by brute force, and a pairwise check of placements; independent of the planner.
+"""The oracle: the optimal score of a problem by brute force, and a pairwise check, without planner code.
 
 Both read only the public rows of a Problem, in plain Python integers, for problems of up to 7 buffers.
 """
@@ -26,9 +26,9 @@ from tests.support.orientations import costs_that_fit
 
 
 def best_score(problem: Problem) -> tuple[float, ...] | None:
-    """Return the best score in bytes: the use of the last pool first, after the cost for the objective "cost".
+    """Return the optimal score: the end of each pool (bytes), last pool first; preceded by the cost under "cost".
 
-    None if nothing fits. Empty buffers count only in that each must have a legal offset.
+    Returns None if nothing fits. Zero-size buffers only need a legal offset.
     """
     if problem.objective == ("peak", "cost"):
         return _min_cost_at_peak(problem)
@@ -38,9 +38,9 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
 
 def _min_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
-    """Return the least ends, the last pool's first, and the least cost at these ends; None if nothing fits.
+    """Return the minimum ends (last pool first) and the minimum cost at these ends; None if nothing fits.
 
-    The cost is NaN if an empty buffer is above the ends, which are limits here.
+    The cost is NaN if a zero-size buffer needs an offset above these ends.
     """
     ends = best_score(problem.model_copy(update={"objective": "peak"}))
     if ends is None:
@@ -51,7 +51,7 @@ def _min_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
 
 
 def min_total(problem: Problem) -> int | None:
-    """Return the least sum of the pools' uses, at any cost; None if nothing fits."""
+    """Return the minimum sum of the pool ends (bytes), at any cost; None if nothing fits."""
     return min((sum(ends) for _, ends in costs_that_fit(problem)), default=None)
 
 
@@ -97,7 +97,7 @@ def _seat(problem: Problem, placement: Placement | None) -> Placement | None:
 
 
 def touch_a_bank(problem: Problem, a: Placement, a_size: int, b: Placement, b_size: int) -> bool:
-    """True if two buffers in one pool touch a common bank of it."""
+    """Return True if two buffers in one pool touch a common bank."""
     pool = next(pool for pool in problem.pools if pool.name == a.pool)
     if pool.bank_size is None:
         return False

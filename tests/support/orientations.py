@@ -1,4 +1,4 @@
-"""The least ends of a problem, by brute force over what lies below what.
+"""Minimum pool ends of a problem, by brute force over which buffer of each pair lies below the other.
 
 Shares no code with the planner. Dropping buffers in each order would not do: a buffer that shares an offset must stay
 with its partner, a rigid group may hold others in its holes, and weights ask for room, not for low offsets.
@@ -42,7 +42,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class AtLeast:
-    """The rule that `high` is at least as high as `low` or, in addresses, as the begin of the next bank."""
+    """The rule that position `high` is at least `low` or, counted in addresses, at least the start of its next bank."""
 
     low: Place
     high: Place
@@ -90,16 +90,16 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Two families in one pool that must not share bytes, except at one offset, or must not touch a common bank."""
+    """Two families in one pool that must not overlap (except at the same offset) or must not touch a common bank."""
 
     first: Place
     second: Place
     sizes: tuple[int, int]
     conflict: bool
     may_share: bool
-    free: int  # bytes between them
-    bank: int  # 0: they may touch a common bank
-    weight: float | None  # the cost if they do, or share bytes without banks; None: forbidden
+    free: int  # clearance between them in bytes
+    bank: int  # bank size; 0 if a common bank is allowed
+    weight: float | None  # cost of a common bank or shared bytes; None if forbidden
 
     def clash(self, x: list[int], base: int) -> bool:
         """True if the families break their rule at offsets `x`, with all weights unpaid."""
@@ -131,7 +131,7 @@ class Rivals:
 
 
 def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield the least cost, and the least end of each pool, for every choice of pools that fits."""
+    """Yield the minimum cost and the minimum end of each pool, for every feasible choice of pools."""
     groups = rigid_groups(problem)
     colocation = _colocation(problem, groups)
 
@@ -155,7 +155,7 @@ def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tupl
 
 
 def _colocation(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
-    """Return the pairs of groups that must be in one pool."""
+    """Return the pairs of rigid groups that must be in the same pool."""
     home = {row.id: k for k, group in enumerate(groups) for _, family in group for _, row in family.members}
     return [(home[names[0]], home[name]) for names in problem.together for name in names]
 
@@ -173,7 +173,7 @@ class _Packing:
         self.least: tuple[float, int] = (inf, 0)
 
     def best(self) -> tuple[float, int] | None:
-        """Return the least weight, and the least end at that weight; None if the groups do not fit."""
+        """Return the minimum weight, and the minimum end at that weight; None if the groups do not fit."""
         if all(family.may_live_in(self.pool) for group in self.groups for _, family in group.members):
             self._search([], self.rivals, self.fixed)
         return None if self.least[0] == inf else self.least
@@ -229,7 +229,7 @@ class _Packing:
             self._search(asked + more, others if left is None else [left, *others], paid + price)
 
     def _min_assignment(self, asked: list[AtLeast]) -> list[int] | None:
-        """Return the least assignment of offsets that satisfies the rules; None if there is none."""
+        """Return the offsets that satisfy the rules and are minimal for all groups at once; None if none exist."""
         x: list[int] = []
         for group in self.groups:
             at = group.next_legal(0, self.horizon)

@@ -1,4 +1,4 @@
-"""Packers with blocks of a given width, flat or with a tree, which changes their speed but never the offsets."""
+"""Packers with a chosen block width and index (flat or tree), which affect speed but never the offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and the offsets that they may have, in plain Python, as the packing kernel finds them itself."""
+"""Rigid bodies and their legal offsets in plain Python, as a reference for the packing kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.instance.legal_offsets import Ranges, merge_ranges
 from memplan.solvers.packing.rigid_bodies import Bodies, first_multiple
 
 _TRIES = 1_000
-"""The most steps from one page rule of a body to the next before the search for an offset is given up."""
+"""Maximum number of steps between page rules before the search for a legal offset gives up."""
 
 
 class Page(NamedTuple):
@@ -38,7 +38,7 @@ class Body:
     barred: Ranges = ()
 
     def next_offset(self, at: int) -> int | None:
-        """Return the least allowed offset that is not below `at`; None if there is none, or the search is too long."""
+        """Return the lowest legal offset from `at` upwards; None if there is none or the search takes too long."""
         at = self.lowest if at <= self.lowest else at + (self.lowest - at) % self.step
         for _ in range(_TRIES):
             for low, high in self.barred:
@@ -90,7 +90,7 @@ class PlainBodies(Bodies):
         )
 
     def _barred_ranges(self, members: list[int], distances: list[int]) -> Ranges:
-        """Return the offsets barred to a body because they are barred to one of its members."""
+        """Return the offsets forbidden to a body because they are forbidden to one of its members."""
         rows = [(x, self.instance.barred_to(i, self.q)) for i, x in zip(members, distances, strict=True)]
         return merge_ranges((low - x, high - x) for x, ranges in rows for low, high in ranges)
 

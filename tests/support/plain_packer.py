@@ -71,7 +71,7 @@ class _Floor:
         self.at[i] = at
 
     def fit(self, body: Body, best_fit: bool) -> int | None:
-        """Return the lowest free offset for a body; with best fit, a shared one, or the start of the smallest gap."""
+        """Return the lowest free offset for a body or, with best fit, a shared offset or the smallest gap's start."""
         best, least = None, I64_MAX
         at, shared = body.next_offset(body.lowest), self._shared_offsets(body) if best_fit else ()
         for low, high in sorted(self._blocked_ranges(body)):

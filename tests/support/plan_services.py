@@ -1,4 +1,4 @@
-"""A plan service for tests, with workers that wait until they are told to answer."""
+"""Plan services for tests, with workers whose answers the test controls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = Problem.model_validate(
 HARD = Problem.model_validate(hard_request()["problem"])
 HARD_TOO = Problem.model_validate(respell(problem_data(HARD), random.Random(5), 2))
 SMALL = draw_tight_problem(seed=1, n=300, live=20, turnover=3.0)
-"""A problem small enough for the quick search, which is not proved soon."""
+"""A problem small enough for the quick search, but not proved optimal quickly."""
 SMALL_TOO = Problem.model_validate(respell(problem_data(SMALL), random.Random(5), 2))
 LONG = Options(time_limit_s=60.0)
 _METRICS = Metrics()
@@ -70,7 +70,7 @@ class Room:
 
 
 class EagerWorkers:
-    """Workers that solve at once, in this process."""
+    """Workers that solve immediately, in this process."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         return OneSearch(asked.problem, asked.options, Control(asked.deadline), start=asked.start).finish()

@@ -80,7 +80,7 @@ class PostgreSQL:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End the server and all its processes at once, as a power cut would."""
+        """Kill the server and all its processes, as a power cut would."""
         assert self.process is not None
         root = self.process.pid
         children = [int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text().split()]

@@ -1,4 +1,4 @@
-"""The values that a program computes, as the inputs that each was made of; independent of the product."""
+"""Symbolic execution of a program: each value is a hash of the inputs that it was computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small networks with every kind of access map, random cascades of them, and a place for each buffer."""
+"""Random small networks with every kind of access map, random cascades of them, and offsets of their buffers."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def random_cascade(graph: AccessGraph, options: CascadeOptions, found: Rows, rng
 
 
 def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
-    """Return an offset for each buffer of a cascade, such that none share bytes, and the total bytes."""
+    """Return disjoint offsets for all buffers of a cascade, and the total bytes."""
     graph, sizes = cascade.graph, {}
     for number, region in enumerate(cascade.regions):
         for tensor, hold in region.buffer_by_tensor.items():
@@ -166,7 +166,7 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
 
 
 def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
-    """Return the cascade with one row, or else one column, less in a buffer; None if the buffer has one pixel."""
+    """Return the cascade with one row (or else one column) fewer in a buffer; None if the buffer has one pixel."""
     region = cascade.regions[number]
     hold = region.buffer_by_tensor[tensor]
     if hold.rows > 1:

@@ -1,4 +1,4 @@
-"""Problems reduced to the members of an explanation, from the rows alone; independent of the code that explains."""
+"""Problems reduced to the members of an explanation; independent of the code that explains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "pools", "forbid_poo
 
 
 def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMember]) -> Problem:
-    """Return the problem of some buffers, with their aliases and rigid groups, and with only the named rules."""
+    """Return the problem reduced to some buffers, their aliases and rigid groups, and the named rules."""
     names = tied_buffers(problem, buffers)
     asked = {(rule.rule, rule.buffer) for rule in rules}
     rows = []

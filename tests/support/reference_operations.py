@@ -13,7 +13,7 @@ Image = npt.NDArray[np.float64]
 
 
 def run(kind: str, attributes: dict[str, Any], inputs: list[Image], out: tuple[int, int, int]) -> Image:
-    """Return the result of an operation with all weights 1, so that every element that it reads matters."""
+    """Return the result of an operation with all weights 1, so that it depends on every element that it reads."""
     made = np.zeros(out)
     x = inputs[0]
     if kind in ("conv2d", "depthwise_conv2d", "max_pool2d", "average_pool2d"):

@@ -1,4 +1,4 @@
-"""Rigid groups as wholes, as subinstances require them."""
+"""Buffer masks extended to whole rigid groups, as subinstances require."""
 
 from __future__ import annotations
 

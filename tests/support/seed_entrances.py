@@ -1,4 +1,4 @@
-"""The entrances for tests of the source documents' rows: service and command, in this process."""
+"""Service and command in this process, for the tests of rows of the source documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences of errors without their remedies, for tests of location and rule."""
+"""Error messages without their remedies, for tests of location and rule."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _WAY_OUT = re.compile(r"(?<!pool) \((?!first at|and )[^()]*(\([^()]*\)[^()]*)*\)
 
 
 def rules(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Return sentences without the remedies in brackets at their end."""
+    """Return error messages without the remedies in brackets at their end."""
     return tuple(_WAY_OUT.sub("", sentence) for sentence in sentences)

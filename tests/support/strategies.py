@@ -42,7 +42,7 @@ def pools(draw: st.DrawFn, name: str, unit: int, roomy: bool = False) -> dict[st
 
 @st.composite
 def buffers(draw: st.DrawFn, k: int, unit: int, pool_names: list[str]) -> dict[str, Any]:
-    """Draw buffer `k`, which is no alias."""
+    """Draw buffer `k`, which is not an alias."""
     row: dict[str, Any] = {"id": draw(st.sampled_from((k, f"b{k}"))), "size": unit * draw(SIZES)}
     kind = draw(st.sampled_from(("one", "one", "one", "holes", "none")))
     if kind == "one":

@@ -60,7 +60,7 @@ def draw_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
 
 
 def values_of_all_symbols(problem: SymbolicProblem, most: int = 4000) -> list[Values] | None:
-    """Return all combinations of values of the symbols; None if there are more than `most`."""
+    """Return all combinations of symbol values; None if there are more than `most`."""
     axes = [range(each.min, (each.max or 0) + 1, each.multiple_of) for each in problem.symbols.values()]
     count = 1
     for axis in axes:
@@ -69,7 +69,7 @@ def values_of_all_symbols(problem: SymbolicProblem, most: int = 4000) -> list[Va
 
 
 def demand_at(problem: SymbolicProblem, sizes: list[int]) -> int:
-    """Return the most bytes that are alive together at the given sizes, by scanning all times."""
+    """Return the peak live bytes at the given sizes, by scanning all times."""
     times = {buffer.start for buffer in problem.buffers}
     rows = list(zip(problem.buffers, sizes, strict=True))
     return max(sum(size for row, size in rows if row.start <= time < row.end) for time in times)

@@ -18,7 +18,7 @@ def tied_problem(seed: int, most: int = 6) -> Problem:
 
 
 def priced_tied_problem(seed: int, most: int = 5) -> Problem:
-    """Return a random tied problem with a price on pairs that share bytes, as the only cost besides that of pools."""
+    """Return a random tied problem with reuse costs on pairs, and no other costs except those of pools."""
     rng, problem = random.Random(seed), tied_problem(seed, most)
     data = problem.model_dump(mode="json", exclude_defaults=True) | {"objective": "cost", "reuse": []}
     for _ in range(rng.randint(2, 4)):
@@ -55,7 +55,7 @@ def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) ->
 
 
 def _is_sound(data: dict[str, Any]) -> bool:
-    """True if the rules so far do not contradict each other."""
+    """Return True if the rules so far do not contradict each other."""
     try:
         Problem.model_validate(data)
     except ProblemError:

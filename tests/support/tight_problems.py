@@ -1,4 +1,4 @@
-"""Small problems that are hard for their size: full or nearly full at all times, with the requested features."""
+"""Small problems that are hard for their size, because they are nearly full at all times."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _buffer(rng: np.random.Generator, k: int, asked: set[str]) -> dict[str, Any]
 
 
 def full_load(seed: int, n: int, height: int = 1000, live: int = 5) -> Problem:
-    """Return about `n` buffers whose sizes add up to `height` at every time; the least peak is often above that."""
+    """Return about `n` buffers whose live bytes equal `height` at every time; the minimum peak is often higher."""
     rng = np.random.default_rng(seed)
     alive = [(0, size) for size in _pieces(rng, height, live)]
     rows: list[tuple[int, int, int]] = []
@@ -75,7 +75,7 @@ def _pieces(rng: np.random.Generator, total: int, count: int) -> list[int]:
 
 
 def mixed_alignments(seed: int, n: int) -> Problem:
-    """Return `n` buffers of at most 24 bytes at multiples of 1, 2, 4 or 8; the least peak often exceeds all bounds."""
+    """Return `n` buffers of at most 24 bytes aligned to 1, 2, 4 or 8; the minimum peak often exceeds all bounds."""
     rng = random.Random(seed)
     rows: list[dict[str, Any]] = []
     for k in range(n):

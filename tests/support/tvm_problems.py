@@ -19,7 +19,7 @@ FAN_OUT = {"a": 10, "b": 20, "c": 100, "d": 40, "e": 50, "f": 60, "g": 70}
 FAN_OUT_CONFLICTS = {"a": "bc", "b": "ace", "c": "eabd", "d": "bfce", "e": "cfbd", "f": "def", "g": "f"}
 """As TVM prints them: e and f conflict both ways, but e does not list b's c, f lists itself, and f does not list g."""
 FAN_OUT_LIVES = {"a": (0, 3), "b": (1, 4), "c": (2, 5), "d": (3, 6), "e": (4, 6), "f": (5, 7), "g": (6, 7)}
-"""The lifetimes of the buffers, with the operations A to G one after another."""
+"""The lifetimes of the buffers if the operations A to G run one after another."""
 
 MOBILENET = (
     ("sid_9", 301_056, 0, 2),
@@ -34,7 +34,7 @@ MOBILENET_BY_CALLS = (
     ("temporaries of conv2d", 314_646 + 256, 1, 2),
     ("temporaries of max_pool2d", 200_704, 2, 3),
 )
-"""The lifetimes if each function plans its own temporaries first, so that only calls are known outside of it."""
+"""The lifetimes if each function plans its temporaries separately, so that the caller sees only whole calls."""
 RESNET = (
     ("sid_2", 720_000, 0, 8),
     ("sid_6", 5_760_000, 6, 9),
@@ -54,7 +54,7 @@ RESNET = (
 def problem_of_conflicts(
     sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]], capacity: int | None = None
 ) -> Problem:
-    """Return a problem of which only the conflicts are known; each list counts both ways."""
+    """Return a problem given by sizes and conflict lists alone; each listed conflict is symmetric."""
     pairs = [(one, other) for one, listed in conflicts.items() for other in listed if one != other]
     buffers = [{"id": name, "size": size} for name, size in sizes.items()]
     return Problem.model_validate({"buffers": buffers, "conflicts": pairs, "pools": [{"size": capacity}]})

@@ -1,4 +1,4 @@
-"""Random programs with views, branches and loops, as importers make them, and their execution byte by byte.
+"""Random programs with views, branches and loops, like those of importers, and their byte-by-byte execution.
 
 Every computed value is a unique token. The program runs on a memory of bytes at planned offsets: an operation writes
 the tokens of its outputs; a view that is an alias writes nothing, any other view copies. Each reader must find the

@@ -1,4 +1,4 @@
-"""False claims of an answer, found by comparing its plan with all plans."""
+"""False claims of a plan, found by comparing it with all possible plans."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Faults = list[str]
 
 
 def faults_of_plan(problem: Problem, plan: Plan) -> Faults:
-    """Return a line for each false statement of a plan, compared with all plans by the goals of its profile."""
+    """Return a line for each false statement of a plan, judged by enumerating all plans under its profile."""
     return _faults(problem, plan, _best_goals(problem, plan))
 
 
 def _best_goals(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
-    """Return the best value of each goal, in the order of the plan's profile."""
+    """Return the optimal value of each objective, in the order of the plan's profile."""
     if plan.profile != "balanced":
         return oracle.best_score(replace_profile(problem, plan.profile))
     ends = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
-    if ends is None or plan.cost is None:  # without a choice of pools, costs are not counted
+    if ends is None or plan.cost is None:  # a profile counts costs only if there is a choice of pools
         return ends
     last = problem.pools[-1].model_copy(update={"size": int(ends[0])})
     priced = replace_profile(problem, "balanced")

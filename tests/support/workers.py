@@ -1,4 +1,4 @@
-"""Workers for tests of their callers: they solve when they are told to, and record the tasks that they receive."""
+"""Fake workers that record their tasks and answer when the test allows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.solvers.search.result import SolveResult
 
 
 class PatientWorkers:
-    """Workers that wait until `may_answer` is set, the caller is cancelled or others are due, and return the start.
+    """Workers that wait for `may_answer`, cancellation or other waiting requests, and then return the warm start.
 
     Without a start, they return a greedy plan.
     """
@@ -35,5 +35,5 @@ class PatientWorkers:
 
 
 def greedy_plan(problem: Problem) -> Plan:
-    """Return a plan without a proof: the packing in one order."""
+    """Return an unproved plan by greedy packing."""
     return solve(problem, solver="greedy", accept="fit")

@@ -1,4 +1,4 @@
-"""Tasks for child processes; a child finds their functions by name, so they are in a module."""
+"""Tasks for worker processes, in a module because a child finds each function by its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
 def remaining_s(control: TaskControl) -> float:
-    """Return the seconds that are left."""
+    """Return the seconds left until the task's deadline."""
     return control.deadline.remaining_s
 
 
@@ -25,12 +25,12 @@ def niceness(_control: TaskControl) -> int:
 
 
 def run_forever(_control: TaskControl) -> None:
-    """Run without checking a clock, and let no other thread run."""
+    """Run forever without checking a time limit, blocking all other threads."""
     sum(range(10**12))
 
 
 def noted_for_ever(control: TaskControl) -> None:
-    """Note an answer, then run without checking a clock."""
+    """Record an answer, then run forever without checking a time limit."""
     assert control.note is not None
     control.note("first")
     control.note("noted")
@@ -52,12 +52,12 @@ def raise_option_error(_control: TaskControl) -> None:
 
 
 def wrong_at_length(_control: TaskControl) -> None:
-    """Raise an error with a long sentence."""
+    """Raise OptionError with a long message."""
     raise OptionError(f"size: {20_000 * 'x'}")
 
 
 def raise_fault(_control: TaskControl) -> None:
-    """Raise an error whose message has data of a caller."""
+    """Raise an error whose message contains data of a caller."""
     name = "secret"
     raise KeyError(name)
 
@@ -69,14 +69,14 @@ def raise_invalid_plan(_control: TaskControl) -> None:
 
 
 def noted_and_faulty(control: TaskControl) -> None:
-    """Note a valid answer, then fail."""
+    """Record a valid answer, then raise an error."""
     assert control.note is not None
     control.note("noted")
     raise_fault(control)
 
 
 def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
-    """Return the ids that lines of the log carry."""
+    """Return the request and job ids that log lines of this task carry."""
     return REQUEST.get(), JOB.get()
 
 

@@ -1,4 +1,4 @@
-"""Plans made by hand whose claims are right or slightly wrong: costs, weights, gaps, pools, pairs, lifetimes."""
+"""Handmade plans whose claims are right or slightly wrong: costs, weights, gaps, pools, pairs, lifetimes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _pool_claims() -> Iterator[Case]:
 
 
 def _goal_claims() -> Iterator[Case]:
-    """Yield wrong costs, bounds and gaps, of the first goal and of later goals."""
+    """Yield plans with wrong costs, bounds and gaps of the first and of later objectives."""
     places, uses = table(("a", "x", 0), ("b", "y", 0)), (4, 3)
     for objective, profile in product(("peak", "cost", ("peak", "cost")), (None, "speed", "balanced")):
         problem = Problem(buffers=[A | {"traffic": 0}, B], pools=TWO, objective=objective)
@@ -111,7 +111,7 @@ def _weight_claims() -> Iterator[Case]:
 
 
 def _pair_claims() -> Iterator[Case]:
-    """Yield pairs that pay for shared bytes or do not, and the orders that they require."""
+    """Yield plans whose reuse pairs do or do not pay a cost, with the orders that they require."""
     places = table(("a", "default", 0), ("b", "default", 0))
     for start, size, gap in product((2, 4), (3, 0), (False, True)):
         a = A | {"lifetimes": [[0, 2], [6, 8]]} if gap else A
@@ -132,7 +132,7 @@ def _pair_claims() -> Iterator[Case]:
 
 
 def lifetime_cases(count: int) -> Iterator[Case]:
-    """Yield buffers that alternate at two places, all at once, or as stairs, one of them moved; and empty ones."""
+    """Yield plans of alternating, simultaneous and staircase lifetimes, some with one buffer moved or empty."""
     ways = {"turns": lambda k: (k, k + 2, 2 * (k % 2)), "pile": lambda k: (0, count, 2 * k)}
     ways |= {"stairs": lambda k: (k, k + 2, 2 * k)}
     for way, number in product(ways.values(), (0, 1, count // 2, count - 2, count - 1)):

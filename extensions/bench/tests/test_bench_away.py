@@ -96,7 +96,7 @@ def test_benchmark_on_a_cluster_has_the_same_rows_as_a_local_one_and_can_resume(
     assert len(read_results(results)) == 6
 
 
-def test_listed_facts_about_an_instance_are_sent_to_the_cluster(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_the_known_peak_of_an_instance_is_sent_to_the_cluster(executor: ClusterExecutor, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n")
     (tmp_path / "two.csv").write_text("id,lower,upper,size\na,0,3,-8\n")
     (tmp_path / "index.json").write_text('[{"file": "one.csv", "peer_peaks": {"x": 28}}, {"file": "two.csv"}]')
@@ -108,7 +108,7 @@ def test_listed_facts_about_an_instance_are_sent_to_the_cluster(executor: Cluste
     assert str(wrong.message).startswith(f"{two.instance}: ")
 
 
-def test_a_task_whose_machine_ends_runs_again_on_another_machine(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_a_task_of_a_lost_machine_runs_again_on_another_machine(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 1)
     assert future.result(PATIENCE_S) == 2
     assert executor.count_starts(future) == 2
@@ -158,7 +158,7 @@ def test_bench_names_a_machine_that_lacks_a_solver_before_any_run(
     assert read_results(results) == []
 
 
-def test_a_lost_run_becomes_a_row_that_states_the_number_of_attempts() -> None:
+def test_a_lost_benchmark_run_becomes_a_row_with_its_number_of_attempts() -> None:
     class LostExecutor(ClusterExecutor):
         def count_starts(self, future: Future[object]) -> int:
             return ATTEMPTS

@@ -49,7 +49,7 @@ def test_an_unsolved_run_counts_twice_its_limit() -> None:
     assert (theirs.runs, theirs.plans, theirs.solved) == (4, 3, 1)
 
 
-def test_plans_that_an_engine_took_over_from_greedy_do_not_count_as_its_own() -> None:
+def test_a_greedy_plan_returned_by_an_engine_does_not_count_as_its_own() -> None:
     runs = [
         row("cp-sat", "a", k, peak=100, wall_time_s=1.0, found_by=by) for k, by in enumerate(("greedy:end", "cp-sat"))
     ]
@@ -65,7 +65,7 @@ def test_means_of_solvers_only_use_instances_that_every_solver_planned() -> None
     assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
 
 
-def test_skipped_runs_do_not_count_and_are_named() -> None:
+def test_a_report_lists_skipped_runs_without_counting_them() -> None:
     skipped = row("theirs", "d", outcome="skipped", message="not installed")
     assert Summary([*ROWS, skipped]).lines() == Summary(ROWS).lines()
     assert "skipped: theirs on d, seed 1: not installed" in text_report(Summary([*ROWS, skipped]))
@@ -178,7 +178,7 @@ def test_changes_of_very_short_times_are_ignored() -> None:
     assert compare(short, [result.model_copy(update={"cpu_time_s": 0.0009}) for result in OLD]).regressions == ()
 
 
-def test_runs_in_only_one_file_are_noted() -> None:
+def test_comparing_results_notes_runs_that_only_one_file_contains() -> None:
     comparison = compare(OLD, [*OLD[3:], result_row(instance="d")])
     assert comparison.notes == ("only in the old file: auto on a (10 s)", "only in the new file: auto on d (10 s)")
 

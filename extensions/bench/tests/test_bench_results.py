@@ -76,7 +76,7 @@ def test_a_file_without_results_is_refused_and_unchanged(tmp_path: Path, line: s
     assert path.read_text().endswith(f"{line}\n")
 
 
-def test_solvers_take_turns_on_each_instance() -> None:
+def test_a_benchmark_alternates_solvers_on_each_instance() -> None:
     files = [str(file) for file in public_problems.files("minimalloc_small")[:2]]
     found = jobs([*files, files[0]], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
     assert [(entry.instance, entry.seed, entry.solver) for entry in found] == [

@@ -119,7 +119,7 @@ def test_check_of_a_folder_on_a_cluster_prints_one_report(
     assert sum(machine.sizes) == 3
 
 
-def test_a_lost_machine_affects_its_own_files_only(
+def test_a_lost_cluster_machine_affects_only_its_own_files(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.n_lost = 1

@@ -53,7 +53,7 @@ def test_pieces_of_a_dissected_rectangle_fill_it_without_overlap(n: int, cut: Cu
 
 
 @given(st.integers(1, 60), kinds, seeds)
-def test_a_perfect_problem_fills_its_height_at_every_time(n: int, kind: str, seed: int) -> None:
+def test_a_perfect_problem_has_constant_live_bytes_equal_to_its_height(n: int, kind: str, seed: int) -> None:
     problem = perfect_problem(seed, n, kind)
     instance = compile_problem(problem)
     assert len(problem.buffers) == n
@@ -70,7 +70,7 @@ def test_slack_shrinks_or_removes_buffers_of_a_perfect_problem(by: str, buffers:
 
 
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
-def test_a_tight_problem_fills_its_height_at_every_time(n: int, height: int, live: int, seed: int) -> None:
+def test_a_tight_problem_has_constant_live_bytes_equal_to_its_height(n: int, height: int, live: int, seed: int) -> None:
     instance = compile_problem(draw_tight_problem(seed, n, height, min(live, height)))
     assert set((instance.loads() * instance.unit).tolist()) == {height}
 

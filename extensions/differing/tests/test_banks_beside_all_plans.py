@@ -90,7 +90,7 @@ def faults_of_others(seed: int) -> Faults | None:
 
 @pytest.mark.slow
 @pytest.mark.drawn
-def test_several_plans_with_banks_make_no_false_claim() -> None:
+def test_several_plans_under_bank_constraints_make_no_false_claim() -> None:
     found = {seed: faults_of_others(seed) for seed in seeds(20)}
     assert {seed: said for seed, said in found.items() if said} == {}
     assert [] in found.values()

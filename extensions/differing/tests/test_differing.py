@@ -72,7 +72,7 @@ def costly_pairs(plan: Plan) -> Pairs:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int) -> None:
+def test_each_alternative_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int) -> None:
     problem, distance = draw_problem(seed), 1 + seed % 3
     truth = priced_sets(problem)
     if not any(cost for cost in truth.values()):
@@ -183,7 +183,7 @@ def test_verify_lists_the_claims_about_other_plans_that_it_cannot_check() -> Non
     assert (found.valid, "others.complete" in [each.claim for each in found.claims if each.by is None]) == (True, True)
 
 
-def test_no_bound_exceeds_the_cost_of_a_later_plan() -> None:
+def test_no_cost_bound_exceeds_the_cost_of_a_later_alternative_plan() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None

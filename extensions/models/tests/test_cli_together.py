@@ -23,7 +23,7 @@ def run_plan(capfd: Captured, *arguments: object) -> dict[str, object]:
     return found
 
 
-def test_models_in_turns_need_the_largest_arena_and_models_together_the_sum(capfd: Captured) -> None:
+def test_alternating_models_need_the_largest_arena_and_concurrent_models_the_sum(capfd: Captured) -> None:
     files = KWS, EXAMPLES / "mobilenet_v2.csv"
     assert run_plan(capfd, *files, "--together", "none")["peak"] == 1505280
     assert run_plan(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
@@ -40,7 +40,7 @@ def test_the_part_of_each_model_is_a_valid_plan_of_its_file(tmp_path: Path, capf
 
 
 @pytest.mark.slow
-def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, capfd: Captured) -> None:
+def test_four_alternating_models_run_in_the_arena_of_the_largest(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("ai_edge_litert", reason="the models are written with LiteRT's schema")
     runtime = pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed").runtime
     made = {"v1": mobilenet_v1(48), "v2": mobilenet_v2(48), "vgg": vgg(32), "kws": KWS.read_bytes()}

@@ -29,9 +29,7 @@ def test_compare_searches_no_order_after_the_time_limit_and_reports_this(monkeyp
     assert whole.warnings == found.warnings[:-1]
 
 
-def test_compare_stops_reading_and_planning_a_large_model_at_the_time_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_compare_stops_reading_and_planning_a_large_model_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "_LARGE_BYTES", 0)
     over = threading.Event()
     found = compare(MODEL, control=Control(cancelled=over, note=lambda _: over.set()))

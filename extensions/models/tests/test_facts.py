@@ -70,7 +70,7 @@ def test_nodes_that_draw_random_numbers_keep_their_order() -> None:
 _TRIPS = {"n": np.array(3), "go": np.array(True)}
 
 
-def test_a_loop_is_one_operation_whose_region_has_its_own_order() -> None:
+def test_a_loop_becomes_one_operation_whose_region_is_ordered_separately() -> None:
     wide = node("Concat", "s s", "wide", axis=0)
     rest = [
         ("Neg", "s", "small"),

@@ -29,7 +29,7 @@ def test_order_warns_about_two_operations_that_write_the_same_tensor(tmp_path: P
     assert f"warning: made-again: {said}" in capfd.readouterr().err
 
 
-def test_order_prints_a_table_for_people(capfd: Captured) -> None:
+def test_order_prints_a_readable_table_with_the_flag_format_table(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--format", "table", "--deterministic"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == [

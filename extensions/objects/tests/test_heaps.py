@@ -53,7 +53,7 @@ def heap_plan(problem: Problem, limit: int, time_limit_s: float) -> Plan:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_plans_in_heaps_have_the_fewest_heaps_by_brute_force(seed: int) -> None:
+def test_plans_in_heaps_use_the_minimum_number_of_heaps_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
     found = heap_plan(problem, size, 5)
     assert found.heaps is not None
@@ -80,7 +80,7 @@ def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> No
 
 
 @pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
-def test_buffers_without_bytes_need_one_heap(fields: dict[str, int]) -> None:
+def test_zero_size_buffers_need_one_heap(fields: dict[str, int]) -> None:
     found = heap_plan(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
     assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
@@ -138,7 +138,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_heaps_of_few_buffers_have_the_fewest_bytes_by_brute_force(seed: int) -> None:
+def test_heaps_of_few_buffers_use_the_minimum_bytes_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
     found = heap_plan(problem, size, 20)
     assert found.heaps is not None

@@ -42,7 +42,7 @@ def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
 
 
 @pytest.mark.parametrize("seed", [*range(40), 97])
-def test_objects_of_bytes_have_the_least_total_by_brute_force(seed: int) -> None:
+def test_shared_byte_objects_have_the_minimum_total_size_by_brute_force(seed: int) -> None:
     problem = draw_objects(seed, textures=False)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem)))
@@ -50,7 +50,7 @@ def test_objects_of_bytes_have_the_least_total_by_brute_force(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_textures_have_the_least_total_by_brute_force(seed: int) -> None:
+def test_shared_textures_have_the_minimum_total_size_by_brute_force(seed: int) -> None:
     problem = draw_objects(seed, textures=True)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem), problem.ratio))
@@ -174,7 +174,7 @@ def test_rules_that_shared_objects_cannot_keep_are_refused(fields: dict[str, Any
         ({"width": 4, "height": 1, "buffers": ("a",)}, "of its kind alone"),
     ],
 )
-def test_violations_reports_each_fault_of_shared_objects(wrong: dict[str, Any], message: str) -> None:
+def test_violations_reports_each_invalid_use_of_shared_objects(wrong: dict[str, Any], message: str) -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]
     problem = ObjectsProblem.model_validate({"buffers": rows})
     assert any(re.search(message, each) for each in violations(problem, (SharedObject(**wrong),)))

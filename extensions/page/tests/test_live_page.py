@@ -355,7 +355,7 @@ def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_ta
         assert opened_tab.page.locator("[role=alert] li").count() == 0
 
 
-def test_levers_show_the_effect_of_changes_and_open_their_plans(opened_tab: Tab) -> None:
+def test_what_if_controls_show_the_effect_of_changes_and_open_their_plans(opened_tab: Tab) -> None:
     opened_tab.page.keyboard.press("Tab")
     opened_tab.page.click("text=Try an example")
     badge(opened_tab, "valid: checked")

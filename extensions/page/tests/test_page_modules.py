@@ -71,7 +71,7 @@ def test_the_bundles_are_built_from_the_current_modules(name: str) -> None:
         assert page_bundles.build_bundle(page_bundles.BUNDLES[name], esbuild) == found
 
 
-def test_the_page_of_a_model_has_few_bytes() -> None:
+def test_the_html_page_of_a_model_is_small() -> None:
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     assert len(plan_page(problem, solve(problem))) < 80_000
 

@@ -72,7 +72,7 @@ def test_a_corrected_file_can_be_dropped_after_a_wrong_one(shared_tab: Tab, tmp_
     wait_until(shared_tab, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
 
 
-def test_a_large_page_shows_a_loading_message_before_its_script_runs() -> None:
+def test_a_large_file_page_shows_a_loading_message_before_its_script_runs() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=k, end=k + 1) for k in range(20_000)])
     rows = [{"id": k, "pool": "default", "offset": 0} for k in range(20_000)]
     page = plan_page(problem, Plan.model_validate({"status": "feasible", "placements": rows})).decode()

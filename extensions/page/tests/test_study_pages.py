@@ -86,7 +86,7 @@ def test_two_plans_are_drawn_with_the_buffers_that_moved(open_page: Any) -> None
     assert shown.page.get_attribute("button[data-which=before]", "aria-pressed") == "true"
 
 
-def test_the_points_of_a_sweep_open_their_plans(open_page: Any, tmp_path: Path) -> None:
+def test_clicking_a_point_of_a_sweep_opens_its_plan(open_page: Any, tmp_path: Path) -> None:
     (tmp_path / "sizes.json").write_bytes(write_problem(OLD))
     command = ["sweep", str(tmp_path / "sizes.json"), "--size", "sram=64:192:64"]
     assert main([*command, "-q", "-o", str(tmp_path / "points.html")]) == 0
@@ -186,7 +186,7 @@ def test_the_plan_on_the_page_of_order_has_the_names_of_the_model(monkeypatch: p
     assert view["inspection"]["valid"]
 
 
-def test_points_of_a_recomputation_frontier_open_their_plans(open_page: Any) -> None:
+def test_clicking_a_point_of_a_recomputation_frontier_opens_its_plan(open_page: Any) -> None:
     sizes = [64, 1, 64, 1, 65]
     ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
     graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})

@@ -80,7 +80,7 @@ def test_a_large_tensor_with_a_cheap_operation_is_recomputed() -> None:
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
 
 
-def test_bound_of_clones_allows_every_choice_of_clones_for_readers() -> None:
+def test_the_bound_over_clones_holds_for_every_assignment_of_clones_to_readers() -> None:
     # The bound must allow the order 0 1 2 3 0 1 4 5, in which operation 5 reads the second clone and 10 bytes suffice.
     rows: list[dict[str, Any]] = [
         {"out": [2]},
@@ -140,7 +140,7 @@ def test_frontier_points_cost_at_least_the_least_cost_and_mostly_equal_it() -> N
 
 
 @pytest.mark.drawn
-def test_frontiers_of_random_graphs_are_sound() -> None:
+def test_recomputation_frontiers_of_random_graphs_are_valid() -> None:
     for seed in seeds(20):
         graph = random_graph(random.Random(seed), 9)
         _assert_sound(graph, recompute_answer(graph, points=4))
@@ -183,7 +183,7 @@ def test_an_input_stays_after_its_last_use_for_operations_that_run_again() -> No
     assert frontier.points[-1].live_peak < frontier.points[0].live_peak
 
 
-def test_operations_marked_once_run_once() -> None:
+def test_operations_marked_as_once_are_never_recomputed() -> None:
     graph = _graph_with_late_reader(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
     frontier = recompute_answer(graph.model_copy(update={"ops": once}))

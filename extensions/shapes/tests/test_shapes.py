@@ -95,9 +95,7 @@ def test_options_replace_ranges_and_alignment_of_a_problem() -> None:
         shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
 
 
-def test_a_plain_problem_is_proved_optimal_for_any_sizes_of_its_buffers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_plain_problem_is_proved_optimal_for_any_sizes_of_its_buffers(capsys: pytest.CaptureFixture[str]) -> None:
     examples = Path(__file__).parents[3] / "examples"
     assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
     assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out

@@ -26,7 +26,7 @@ from memplan.solvers.portfolio.solve import solve
         ("onnxruntime-memory-pattern", [(1, 0, 2), (300, 0, 1), (200, 1, 2)], [0, 256, 256]),
     ],
 )
-def test_planners_by_start_place_each_buffer_in_the_smallest_gap(
+def test_planners_in_order_of_start_time_place_each_buffer_in_the_smallest_gap(
     planner: str, rows: list[tuple[int, int, int]], expected: list[int]
 ) -> None:
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]

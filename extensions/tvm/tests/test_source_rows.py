@@ -79,13 +79,13 @@ def emit_module(calls: int = 1) -> Any:
     return builder.get()
 
 
-def test_s0_03_own_plans_do_not_see_temporaries_of_kernels() -> None:
+def test_s0_03_plans_of_tvm_exclude_temporaries_of_kernels() -> None:
     found, _ = plan_module(make_module(PADDED))
     assert sum(workspaces(make_module(PADDED))) > 0
     assert found.tensors == len(tensors(make_module(PADDED)))
 
 
-def test_s0_04_one_plan_has_tensors_and_temporaries() -> None:
+def test_s0_04_one_plan_places_tensors_and_temporaries_of_kernels() -> None:
     plain, lifted = plan_module(make_module(PADDED))[0], plan_module(make_module(LIFTED))[0]
     assert lifted.tensors == plain.tensors + 3
     assert lifted.memplan == lifted.bound < plain.own + sum(workspaces(make_module(PADDED)))

@@ -80,7 +80,7 @@ def test_invalid_offsets_of_the_first_search_are_discarded(monkeypatch: pytest.M
         assert check_places(tensors, place_in_pools(tensors)).storages == right.storages
 
 
-def test_a_wrong_plan_changes_the_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executing_an_invalid_plan_in_tvm_changes_the_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = module_of(chain, (24, 16)), draw(24, 16)
     own = outputs(module, x)
 

@@ -66,9 +66,7 @@ def problem(tmp_path: Path) -> Path:
         "id,offset\n1,0\n2,8\n3,18\n",
     ],
 )
-def test_verify_better_accepts_plans_and_plain_offset_lists_in_every_format(
-    problem: Path, plan: str, capfd: Captured
-) -> None:
+def test_verify_better_accepts_plans_and_offset_lists_in_any_format(problem: Path, plan: str, capfd: Captured) -> None:
     target = problem.with_name("plan.csv" if plan.startswith("id") else "plan.json")
     target.write_text(plan)
     assert main(["verify", str(problem), str(target), *BETTER, "--save-plan", str(problem.with_name("o.json"))]) == 0

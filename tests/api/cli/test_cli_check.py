@@ -37,7 +37,7 @@ def run_check(capfd: Captured, status: int, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_the_profile_flag_decides_which_pool_check_fills(
+def test_the_flag_profile_selects_the_pool_that_check_fills(
     profile: str, used: int, tmp_path: Path, capfd: Captured
 ) -> None:
     problem = tmp_path / "pools.json"
@@ -138,9 +138,7 @@ def test_check_writes_every_report_format_whether_it_passes_or_fails(name: str, 
         report.unlink()
 
 
-def test_check_exits_with_1_and_writes_all_outputs_for_an_infeasible_problem(
-    file: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_check_exits_with_1_and_writes_all_outputs_if_infeasible(file: str, tmp_path: Path, capfd: Captured) -> None:
     names = ("report.md", "plan.json", "memory.json", "answer.json")
     report, plan, saved, answer = (str(tmp_path / name) for name in names)
     options = ["--capacity", "80", "-o", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]

@@ -40,7 +40,7 @@ def test_convert_can_write_a_single_file_to_standard_output(files: tuple[str, st
     assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")
 
 
-def test_convert_refuses_an_invalid_plan_without_writing_files(
+def test_convert_refuses_an_invalid_plan_writing_no_file(
     files: tuple[str, str], tmp_path: Path, capfd: Captured
 ) -> None:
     (tmp_path / "plan.csv").write_text("id,offset\na,0\nb,8\n")

@@ -40,9 +40,7 @@ def test_explain_prints_a_readable_table_with_the_flag_format_table(problem_file
     assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
 
 
-def test_explain_names_the_buffers_that_determine_the_peak_of_a_feasible_problem(
-    problem_file: str, capfd: Captured
-) -> None:
+def test_explain_names_the_buffers_that_determine_a_feasible_peak(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["explanation"], told.keys() & {"repairs", "what_if"}) == ("fits", None, set())

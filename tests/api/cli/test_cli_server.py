@@ -33,9 +33,7 @@ def url(server: RunningServer) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_plan_by_server_accepts_csv_input_and_writes_csv_output(
-    server: RunningServer, tmp_path: Path, capfd: Captured
-) -> None:
+def test_plan_by_server_reads_and_writes_csv_files(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "plan.csv"
     assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -43,9 +41,7 @@ def test_plan_by_server_accepts_csv_input_and_writes_csv_output(
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_plan_keep_by_server_keeps_the_offsets_of_an_older_plan(
-    server: RunningServer, tmp_path: Path, capfd: Captured
-) -> None:
+def test_plan_keep_by_server_keeps_the_old_offsets(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0

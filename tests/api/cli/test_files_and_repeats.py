@@ -83,9 +83,7 @@ def test_commands_list_the_files_that_they_wrote_unless_quiet(
     assert "wrote" not in capfd.readouterr().err
 
 
-def test_check_of_a_folder_writes_its_report_to_the_output_file(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_check_of_a_folder_writes_its_report_to_a_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
     Path("models/m.json").write_text(json.dumps({"buffers": BUFFERS}))
     Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')

@@ -70,9 +70,7 @@ def test_buffers_named_by_a_witness_conflict_pairwise(problem: Problem) -> None:
         (bound(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}], objective="cost"), (0.0, 0, 7), "live-set"),
     ],
 )
-def test_each_kind_of_lower_bound_returns_its_score_and_witness(
-    found: Bound, score: tuple[float, ...], kind: str
-) -> None:
+def test_each_kind_of_lower_bound_has_a_score_and_a_witness(found: Bound, score: tuple[float, ...], kind: str) -> None:
     assert (found.score, found.witness.kind) == (score, kind)
     assert found.nothing_fits is None
 
@@ -196,7 +194,7 @@ def test_reserve_free_below_counts_the_unreserved_bytes_below_an_end(reserved: l
 
 
 @given(ranges(), st.integers(0, 60))
-def test_reserve_reach_returns_the_smallest_end_with_the_requested_free_bytes(
+def test_reserve_reach_returns_the_smallest_end_with_enough_free_bytes(
     reserved: list[tuple[int, int]], amount: int
 ) -> None:
     free = free_bytes(reserved)

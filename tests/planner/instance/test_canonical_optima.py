@@ -44,9 +44,7 @@ def test_equivalent_forms_of_a_problem_have_equal_hash_and_optimum(data: Data, r
 
 
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_equivalent_forms_of_constraints_have_equal_hash_and_optimum(
-    problem: Problem, rng: random.Random, k: int
-) -> None:
+def test_equivalent_constraints_have_equal_hash_and_optimum(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respell(problem_data(problem), rng, k))
     if compile_problem(problem).unplaceable:
         return  # unplaceable problems are proved infeasible immediately and never cached

@@ -83,9 +83,7 @@ def test_a_problem_with_closed_lifetimes_is_written_with_half_open_ones() -> Non
         (b'{"buffers": [{"id": "a", "size": 2, "start": 0, "end": 3}], "interval": "half-open"}', "closed", 3),
     ],
 )
-def test_the_interval_kind_comes_from_the_file_then_the_caller_then_the_column_name(
-    data: bytes, interval: Any, end: int
-) -> None:
+def test_the_interval_kind_comes_from_file_then_caller_then_column_name(data: bytes, interval: Any, end: int) -> None:
     assert read_problem(data, None, interval).buffers[0].end == end
 
 

@@ -24,7 +24,7 @@ def test_certify_accepts_a_plan_or_solves_the_problem() -> None:
     assert QUESTION.refutes({"problem": PROBLEM}, read) is None
 
 
-def test_certify_reports_why_there_is_no_certificate() -> None:
+def test_certify_reports_why_no_certificate_is_available() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
     found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
     assert list(certificate_lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]

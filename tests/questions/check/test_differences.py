@@ -1,4 +1,4 @@
-"""Differences of two plans: what came, went and moved, and what made the peaks grow."""
+"""Differences of two plans: added, removed and moved buffers, and causes of peak growth."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_difference_of_an_invalid_plan_has_moves_but_no_causes() -> None:
     assert answer.difference.growth is None
 
 
-def test_no_difference_is_reported_where_the_problem_does_not_fit() -> None:
+def test_an_infeasible_problem_is_reported_without_a_difference() -> None:
     assert OLD.problem is not None
     small = OLD.problem.with_capacity(8)
     for options in (CheckOptions(differences=True), CheckOptions(unmoved=True)):
@@ -103,7 +103,7 @@ def test_no_difference_is_reported_where_the_problem_does_not_fit() -> None:
     assert difference_of(Baseline(solve(small), small), OLD).growth is None
 
 
-def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
+def test_a_baseline_is_read_from_json_with_or_without_its_problem() -> None:
     assert OLD.problem is not None
     plan = solve(OLD.problem)
     alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).to_json())
@@ -128,7 +128,7 @@ def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json()
         ({}, {}, "free"),
     ],
 )
-def test_a_move_is_explained_by_a_conflicting_buffer_at_the_old_place(
+def test_a_move_is_explained_by_a_conflicting_buffer_at_the_old_offset(
     taker: dict[str, int], more: dict[str, Any], reason: str
 ) -> None:
     rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
@@ -146,7 +146,7 @@ def test_a_move_is_explained_by_an_alias_that_outlives_its_buffer() -> None:
 
 
 @pytest.mark.drawn
-def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_old_offsets() -> None:
+def test_reasons_of_moves_match_the_verifiers_violations_at_the_old_offsets() -> None:
     told = Counter[str]()
     for name, its, _ in problems(7, 400 * DEPTH):
         found, draw = solve(its, time_limit_s=0.2), random.Random(name)
@@ -177,9 +177,7 @@ def test_reasons_of_moves_not_examined_in_time_are_reported_as_unknown() -> None
     assert found.moved[1].why == "the time was over before its old place was looked at"
 
 
-def test_a_check_without_a_plan_notes_a_first_answer_and_reserves_time_for_the_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_check_records_an_interim_answer_and_reserves_time_for_the_final_one(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)
 
     def make_noted_plan(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:
@@ -196,7 +194,7 @@ def test_a_check_without_a_plan_notes_a_first_answer_and_reserves_time_for_the_l
     assert notes[0].difference is not None
 
 
-def test_once_time_is_over_no_old_offset_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_time_limit_no_reasons_of_moves_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(MoveReasons, "__init__")
     found = difference_of(OLD, NEXT, lambda: True)
     assert [(row.id, row.reason) for row in found.moved] == [("a", "unknown"), ("b", "unknown")]

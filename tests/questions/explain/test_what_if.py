@@ -1,4 +1,4 @@
-"""The worth of buffers, pools and rules, against brute force over changed problems."""
+"""What-if savings of buffers, pools and rules match brute force over changed problems."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def best_peak(problem: Problem) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "alignment", "reserved", "pins"])
-def test_every_worth_equals_the_value_by_brute_force(feature: str) -> None:
+def test_what_if_savings_match_brute_force(feature: str) -> None:
     for seed in range(2):
         problem = tight_problem(seed, feature)
         if best_score(problem) is None:
@@ -63,7 +63,7 @@ def test_every_worth_equals_the_value_by_brute_force(feature: str) -> None:
             assert larger is None or larger[-1] > peak
 
 
-def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None:
+def test_what_if_reports_possible_growth_in_bytes_for_sizes_with_a_common_unit() -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 128, "start": 2, "end": 3}]
     found = ask_what_if(Problem.model_validate({"buffers": rows}))
     assert [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers] == [
@@ -72,13 +72,13 @@ def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None
     ]
 
 
-def test_the_cost_of_a_pin_is_the_reduction_of_the_peak_without_it() -> None:
+def test_what_if_rates_a_pin_by_the_peak_reduction_without_it() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2, "offset": 6}, {"id": "b", "size": 3, "start": 1, "end": 3}]
     found = ask_what_if(Problem.model_validate({"buffers": rows}))
     assert [(cost.rule.rule, cost.gain, cost.exact) for cost in found.rules] == [("offset", (3, 3), True)]
 
 
-def test_more_bytes_of_a_pool_are_rated_in_cost() -> None:
+def test_what_if_rates_extra_pool_bytes_by_the_saved_cost() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
     pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -94,12 +94,12 @@ def test_what_if_ignores_the_size_of_a_pool_that_is_too_small() -> None:
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10), (20, 20)]
 
 
-def test_an_empty_problem_has_no_worths() -> None:
+def test_what_if_of_an_empty_problem_lists_no_buffers() -> None:
     found = ask_what_if(Problem(buffers=[]))
     assert (found.peak, found.buffers) == (0, ())
 
 
-def test_worths_of_reuse_pairs_equal_those_by_brute_force() -> None:
+def test_what_if_savings_of_reuse_pairs_match_brute_force() -> None:
     rows = [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)]
     data: dict[str, Any] = {
         "buffers": rows,
@@ -141,14 +141,14 @@ def test_what_if_reports_the_pool_size_that_it_ignores() -> None:
     assert "optimal: peak 16 bytes of a pool without end: 12 are too few" in [*explanation_lines(answer)]
 
 
-def test_what_if_does_not_enlarge_a_pool_in_front_of_another_one() -> None:
+def test_what_if_does_not_enlarge_a_pool_that_another_pool_adjoins() -> None:
     pools = [{"name": "low", "size": 8, "base_address": 16}, {"name": "high", "size": 8, "base_address": 24}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 1} for k in range(3)]
     found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]
 
 
-def test_what_if_builds_no_further_problem_once_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_if_builds_no_further_problem_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": k, "size": 3 + k % 5, "start": k, "end": k + 4} for k in range(40)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 2}]})
     plan, over, made = solve(problem), threading.Event(), list[object]()

@@ -1,4 +1,4 @@
-"""Plans by one definition: options, progress and messages."""
+"""The question `plan`: options, progress and messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEADY = PlanOptions(deterministic=True)
 
 
 @pytest.mark.parametrize("problem", [ROOMY, TIGHT])
-def test_solve_equals_plan_with_options_by_name(problem: Problem) -> None:
+def test_solve_is_an_alias_of_plan_with_keyword_options(problem: Problem) -> None:
     answer = plan(problem, options=STEADY)
     assert QUESTION.write(memplan.solve(problem, deterministic=True)) == QUESTION.write(answer)
     assert memplan.solve is memplan.plan
@@ -39,7 +39,7 @@ def test_solve_equals_plan_with_options_by_name(problem: Problem) -> None:
         ({"plans": "5@2"}, "plans: must be a number, with distance as a separate option: plans 5, distance 2"),
     ],
 )
-def test_former_values_of_options_are_refused_with_the_option_that_replaces_them(options: Any, sentence: str) -> None:
+def test_former_option_values_are_refused_with_their_replacement_option(options: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(ROOMY, **options)
     flags = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -52,7 +52,7 @@ def test_plan_searches_for_the_reason_if_the_problem_does_not_fit() -> None:
     assert (found.explanation.kind, found.explanation.irreducible) == ("live-set", True)
 
 
-def test_progress_and_stages_are_reported() -> None:
+def test_plan_reports_progress_and_explanation_stages() -> None:
     told: list[str | None] = []
     plan(TIGHT, options=STEADY, control=Control(report=lambda event: told.append(QUESTION.progress(event))))
     assert 'pool "sram" lacks 12 bytes' in str(told[-1])
@@ -60,17 +60,17 @@ def test_progress_and_stages_are_reported() -> None:
     assert str(told[-1]).startswith("best peak 112  bound 112  gap 0.00%")
 
 
-def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
+def test_a_plan_from_a_warm_start_is_not_worse_than_the_start() -> None:
     start = plan(ROOMY, options=STEADY)
     assert plan(ROOMY, start, options=STEADY).peak == start.peak
 
 
-def test_only_a_local_caller_may_name_their_own_solver() -> None:
+def test_a_solver_function_of_the_caller_is_refused_outside_local_calls() -> None:
     with pytest.raises(OptionError, match="solver: must be a solver of memplan on a service"):
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 
 
-def test_a_written_plan_has_the_same_table_when_read_again() -> None:
+def test_a_plan_read_back_from_json_prints_the_same_table() -> None:
     for problem in (ROOMY, TIGHT):
         found = plan(problem, options=STEADY)
         read = TypeAdapter(Plan).validate_json(QUESTION.write(found))

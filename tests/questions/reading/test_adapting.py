@@ -1,4 +1,4 @@
-"""Problems adapted by options alone: weights, pins, reserved ranges, copies, alignments, on every entrance."""
+"""Options that adapt a problem while it is read: weights, pins, reserved ranges, copies and alignments."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def table(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_weights_choose_reads_the_fewest_bytes_by_brute_force(seed: int) -> None:
+def test_the_chosen_location_of_weights_reads_the_fewest_bytes_by_brute_force(seed: int) -> None:
     assert [*faults(seed, Counter())] == []
 
 
-def test_reads_are_counted_through_calls_and_loops() -> None:
+def test_reads_of_weights_are_counted_through_calls_and_loops() -> None:
     rows = [{"id": "w", "size": 8}, {"id": "unread", "size": 4}]
     layer = {"op": "layer", "inputs": ["w"]}
     functions = {
@@ -55,13 +55,13 @@ def test_reads_are_counted_through_calls_and_loops() -> None:
     assert found == [Weight("part/w", 8, 1, 64), Weight("part/unread", 4, 1, 0)]
 
 
-def test_a_table_takes_pins_reserved_ranges_copies_and_an_alignment(table: str, capfd: Captured) -> None:
+def test_a_csv_table_can_be_adapted_by_pins_reserved_ranges_copies_and_alignment(table: str, capfd: Captured) -> None:
     plan = run_plan(capfd, table, "--pin", "b=0x80", "--reserve", "16", "--copies", "a=2", "--alignment", "32")
     found = offsets(plan)
     assert found["b"] == ("default", 128)
     assert set(found) == {"a", "a#2", "b", "c"}
     assert all(offset % 32 == 0 and offset >= 16 for _, offset in found.values())
-    # Both copies are alive all the time.
+    # Both copies of a buffer are alive all the time, so they must not overlap others.
     (low, high), c = sorted((found["a"][1], found["a#2"][1])), found["c"][1]
     assert high >= low + 100
     assert all(abs(c - place) >= 100 for place in (low, high))
@@ -79,7 +79,7 @@ def test_in_place_options_are_refused_for_a_table(table: str, options: list[str]
     assert said in capfd.readouterr().err
 
 
-def test_pins_and_reserved_ranges_can_name_pools(table: str, capfd: Captured) -> None:
+def test_the_flags_pin_and_reserve_can_name_pools(table: str, capfd: Captured) -> None:
     pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
     plan = run_plan(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
     found = offsets(plan)
@@ -88,13 +88,13 @@ def test_pins_and_reserved_ranges_can_name_pools(table: str, capfd: Captured) ->
     assert all(100 <= offset <= 100 + 100 for pool, offset in found.values() if pool == "fast")
 
 
-def test_every_entrance_adapts_a_problem_in_the_same_way(table: str) -> None:
+def test_every_entrance_adapts_a_problem_by_options_in_the_same_way(table: str) -> None:
     options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
     expected = memplan.read_problem(table, **options)
     assert convert(CSV, None, ConvertOptions(name="table.csv", **options)).problem == expected
 
 
-def test_a_plan_of_an_adapted_file_can_be_repeated(table: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_again_repeats_a_plan_of_an_adapted_file(table: str, tmp_path: Path, capfd: Captured) -> None:
     made = str(tmp_path / "plan.json")
     options = ["--pin", "b=128", "--copies", "a=2", "--alignment", "32", "--deterministic"]
     assert main(["plan", table, *options, "-o", made]) == 0
@@ -113,7 +113,7 @@ def test_a_plan_of_an_adapted_file_can_be_repeated(table: str, tmp_path: Path, c
         (["c,b", "b,a"], [], None),
     ],
 )
-def test_buffers_share_bytes_only_in_the_order_of_given_edges(
+def test_the_option_order_allows_reuse_of_bytes_only_along_its_edges(
     edges: list[str], conflicts: list[list[str]], pairs: list[tuple[str, str]] | None
 ) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]

@@ -1,4 +1,4 @@
-"""One problem at many pool sizes: in order, never worse, and each with bounds from larger sizes."""
+"""`sweep`: plans of one problem at many pool sizes or changes, with bounds propagated from larger sizes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def score(plan: Plan) -> tuple[float | None, ...]:
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 
-def test_each_size_has_its_best_plan_in_order_of_size() -> None:
+def test_a_sweep_returns_the_optimal_plan_for_each_size_in_ascending_order() -> None:
     points = propagate_bounds(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, plan_problem)))
     assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
     for point in points:
@@ -47,7 +47,7 @@ def test_each_size_has_its_best_plan_in_order_of_size() -> None:
         assert point.plan.cost_lower_bound == point.plan.cost
 
 
-def test_no_size_is_worse_than_a_smaller_one_even_without_time_to_search() -> None:
+def test_a_larger_size_in_a_sweep_is_never_worse_even_without_search_time() -> None:
     good = solve(set_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
     points = list(
         plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: plan_problem(problem, good, time_limit_s=1e-9))
@@ -56,7 +56,7 @@ def test_no_size_is_worse_than_a_smaller_one_even_without_time_to_search() -> No
     assert all(verify(set_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
 
 
-def test_lower_bounds_of_larger_sizes_are_used_for_smaller_sizes() -> None:
+def test_a_sweep_propagates_lower_bounds_from_larger_to_smaller_sizes() -> None:
     points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, plan_problem))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
@@ -100,7 +100,7 @@ def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str
         next(plans_by_size(PROBLEM, sizes, plan_problem))
 
 
-def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
+def test_a_sweep_over_changes_plans_each_combination() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 1} for k in "ab"]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": 100}]})
     sizes = [Change(buffer="a", fields={"size": size}) for size in (5, 95)]

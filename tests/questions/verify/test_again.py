@@ -1,4 +1,4 @@
-"""Plans made again: equal bytes, another plan, another peak, and wrong options."""
+"""`verify --again`: the repeated search gives equal bytes, another plan, or another peak; wrong options are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verify_again(plan: Plan, data: bytes = TABLE) -> Verdict:
     return verify(read_problem(data, "p.csv"), plan, options=VerifyOptions(again=True, with_plans=True))
 
 
-def test_reproducible_answers_are_repeated_to_the_byte() -> None:
+def test_verify_again_repeats_deterministic_plans_byte_for_byte() -> None:
     files = ("minimalloc/C.1048576.csv", "executorch/squeezenet1_1.csv", "minimalloc_small/e.12.csv")
     for data in (TABLE, *((FOLDER / name).read_bytes() for name in files)):
         plan = make_plan(data, seed=3)
@@ -40,7 +40,7 @@ def test_reproducible_answers_are_repeated_to_the_byte() -> None:
         assert found.plan == plan
 
 
-def test_a_plan_ended_by_a_clock_is_solved_again_with_the_default_limit() -> None:
+def test_verify_again_solves_a_plan_without_recorded_options_with_the_defaults() -> None:
     plan = solve(PROBLEM)
     assert plan.options is None
     found = verify_again(plan).again
@@ -62,7 +62,7 @@ def test_verify_again_distinguishes_another_plan_from_another_peak() -> None:
     assert not higher.reproducible
 
 
-def test_verify_again_refuses_kept_places_and_invalid_options() -> None:
+def test_verify_again_refuses_re_plans_and_invalid_recorded_options() -> None:
     with pytest.raises(PlanError, match=r"^plan.options.time_limit_s: must be "):
         verify_again(make_plan().model_copy(update={"options": {"time_limit_s": 0}}))
     kept = KeptPlaces(eps=0, least="buffers", stayed=3, moved=0, moved_bytes=0, least_moves=0, proved=True)
@@ -70,7 +70,7 @@ def test_verify_again_refuses_kept_places_and_invalid_options() -> None:
         verify_again(make_plan().model_copy(update={"kept": kept}))
 
 
-def test_infeasibility_is_found_again_with_its_reason() -> None:
+def test_verify_again_reproduces_infeasibility_with_its_explanation() -> None:
     small = PROBLEM.with_capacity(8)
     from memplan.questions.plan.plan import PlanOptions, plan
 

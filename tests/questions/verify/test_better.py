@@ -1,4 +1,4 @@
-"""Plans compared with the best one: the excess, the buffers above the best peak, and the fewest moves."""
+"""`verify --better`: the excess over the best peak, the buffers above it, and the fewest moves."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_verify_better_lists_the_buffers_and_moves_of_a_plan_above_the_best_peak
     assert found.plan.peak == 16
 
 
-def test_the_best_plan_needs_no_moves() -> None:
+def test_verify_better_reports_no_moves_for_an_optimal_plan() -> None:
     found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8, c=8))
     assert (found.too_much_bytes, found.gap, found.pools[0].above_line) == (0, 0.0, ())
     assert found.fewest_moves is not None
     assert found.fewest_moves.moved == ()
 
 
-def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
+def test_verify_better_does_not_compare_the_peak_of_an_invalid_plan() -> None:
     better = verdict_of(problem_of(*ROWS), plan_at(a=0, b=4, c=4), options=VerifyOptions(better=True)).better
     assert better is not None
     assert (better.peak, better.best, better.gap, better.too_much_bytes) == (12, 16, None, None)
@@ -59,7 +59,7 @@ def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
     assert first == "peak 12 bytes of a plan that is not valid; best 16, lower bound 16"
 
 
-def test_verify_better_finds_moves_that_mend_an_invalid_plan() -> None:
+def test_verify_better_finds_moves_that_repair_an_invalid_plan() -> None:
     problem = problem_of(*ROWS, pools=[{"name": "default", "alignment": 4}])
     plan = plan_at(a=0, b=6, c=8)
     found = compare_with_best(problem, plan)
@@ -70,17 +70,17 @@ def test_verify_better_finds_moves_that_mend_an_invalid_plan() -> None:
     assert verify(problem, found.plan) == ()
 
 
-def test_unplaced_buffers_leave_the_peak_unknown() -> None:
+def test_verify_better_reports_no_peak_if_a_buffer_is_unplaced() -> None:
     found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8))
     assert (found.peak, found.gap, found.too_much_bytes, found.best) == (None, None, None, 16)
 
 
-def test_an_infeasible_problem_is_reported_without_a_best_plan() -> None:
+def test_verify_better_reports_an_infeasible_problem_without_a_best_plan() -> None:
     found = compare_with_best(problem_of(*ROWS, pools=[{"name": "default", "size": 12}]), plan_at(a=0, b=8, c=8))
     assert (found.status, found.best, found.fewest_moves, found.plan) == ("infeasible", None, None, None)
 
 
-def test_verify_better_lists_each_pool() -> None:
+def test_verify_better_compares_each_pool() -> None:
     pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "pools": ["fast" if k < 2 else "slow"]} for k in range(3)]
     places = [{"id": k, "pool": "fast" if k < 2 else "slow", "offset": at} for k, at in ((0, 0), (1, 4), (2, 20))]
@@ -91,7 +91,7 @@ def test_verify_better_lists_each_pool() -> None:
     ]
 
 
-def test_a_greedy_plan_of_a_real_model_is_mended_by_few_moves() -> None:
+def test_verify_better_improves_a_greedy_plan_of_bert_by_at_most_40_moves() -> None:
     problem = public_problems.problem("executorch/bert_4l.csv")
     greedy = solve(problem, solver="reference:executorch-greedy")
     found = compare_with_best(problem, greedy, time_limit_s=8)

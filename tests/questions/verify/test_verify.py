@@ -1,4 +1,4 @@
-"""Verdicts on plans: each claim is either checked or named as unchecked."""
+"""`verify` either checks each claim of a plan or lists it as not checked."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def certified_plan(problem: Problem, **options: Any) -> tuple[Plan, str]:
     return add_certificate(plan, found), found.text
 
 
-def test_a_certificate_confirms_claims_that_no_other_check_does() -> None:
+def test_a_certificate_confirms_claims_that_no_other_check_confirms() -> None:
     for profile in ("balanced", "speed", "size"):
         plan, text = certified_plan(TWO, profile=profile)
         alone, proved = makers_by_claim(verify(TWO, plan)), makers_by_claim(verify(TWO, plan, text))
-        # Live bytes give no bound on costs.
+        # Live bytes bound no costs, so only the profile `size` has a witness.
         assert (alone["status"], alone["profile"]) == ("witness" if profile == "size" else None, None)
         assert {proved[name] for name in ("status", "profile", "certificate")} == {"certificate"}
-        # A bound on the sum over both pools follows from no least end of one, and from no least cost.
+        # The bound on the sum of both pools follows neither from one pool's end nor from the cost.
         assert {name for name, checker in proved.items() if checker is None} <= {"solver", "stop_reason", "version"} | {
             "wall_time_s",
             "lower_bound",
@@ -50,7 +50,7 @@ def test_a_certificate_confirms_claims_that_no_other_check_does() -> None:
         }
 
 
-def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked() -> None:
+def test_verify_lists_claims_of_a_valid_plan_that_it_cannot_check() -> None:
     plan = solve(ONE)
     said = list(verdict_lines(verify(ONE, plan)))
     assert said[0] == "valid, 2 placements"
@@ -60,7 +60,7 @@ def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked
     assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
 
 
-def test_the_peak_of_a_pool_with_one_buffer_is_least_without_a_what_if_value() -> None:
+def test_verify_proves_the_peak_of_single_buffer_pools_minimal_by_live_bytes() -> None:
     rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
     storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
     places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
@@ -99,7 +99,7 @@ def test_the_peak_of_a_pool_with_one_buffer_is_least_without_a_what_if_value() -
         ({"pools": [{"name": "p", "used": 13, "lower_bound": 13}], "proof": None}, "pools[0].lower_bound"),
     ],
 )
-def test_claims_without_evidence_are_listed_as_not_checked(changed: dict[str, Any], claim: str) -> None:
+def test_verify_lists_claims_without_evidence_as_not_checked(changed: dict[str, Any], claim: str) -> None:
     rows = [{"id": "b", "pool": "p", "offset": 0}, {"id": "a", "pool": "p", "offset": 8}]
     rows[0]["offset"], rows[1]["offset"] = 8, 0
     fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
@@ -109,7 +109,7 @@ def test_claims_without_evidence_are_listed_as_not_checked(changed: dict[str, An
     assert any(line.startswith("not checked: ") and claim in line for line in verdict_lines(found))
 
 
-def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
+def test_verify_checks_claims_of_infeasibility_or_lists_them_as_not_checked() -> None:
     problem = mixed_alignments(16003, 16)
     best = solve(problem, time_limit_s=20).peak
     assert best is not None
@@ -127,7 +127,7 @@ def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
     "wanted",
     [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
 )
-def test_a_certificate_proves_no_claims_of_a_plan_with_other_goals(wanted: dict[str, Any]) -> None:
+def test_a_certificate_does_not_confirm_claims_of_a_plan_with_other_objectives(wanted: dict[str, Any]) -> None:
     plan, text = certified_plan(TWO, profile="size")
     if "weighted" in wanted:
         used = {pool.name: pool.used or 0 for pool in plan.pools}
@@ -140,12 +140,12 @@ def test_a_certificate_proves_no_claims_of_a_plan_with_other_goals(wanted: dict[
 
 
 @pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])
-def test_findings_about_unknown_buffers_are_refused(buffers: object) -> None:
+def test_a_plan_with_malformed_buffers_in_findings_is_refused(buffers: object) -> None:
     with pytest.raises(InputError, match="findings"):
         Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
 
 
-def test_an_optimal_plan_with_a_cost_above_its_bound_is_a_violation() -> None:
+def test_verify_reports_an_optimal_plan_whose_cost_exceeds_its_bound() -> None:
     plan = solve(TWO, profile="speed")
     assert plan.cost is not None
     low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})
@@ -166,7 +166,7 @@ def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> No
     assert QUESTION.exit_status(said) == 3
 
 
-def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_verify_accepts_plan_and_proof_of_the_same_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.proof"))
     Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
     sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]

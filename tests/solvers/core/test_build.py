@@ -12,7 +12,7 @@ def objects(folder: Path) -> dict[str, int]:
     return {file.stem: file.stat().st_mtime_ns for file in folder.glob("built/objects/*.o")}
 
 
-def test_only_sources_that_include_a_changed_header_are_compiled_again(tmp_path: Path) -> None:
+def test_the_build_recompiles_only_sources_that_include_a_changed_header(tmp_path: Path) -> None:
     folder = tmp_path / "a package" / "core"
     folder.mkdir(parents=True)
     (folder / "size.hpp").write_text("constexpr int kSize = 3;\n")

@@ -1,4 +1,4 @@
-"""The core by its C header, in programs without Python: real problems, random problems, and invalid ones."""
+"""The C API of the core, in programs without Python: real, random and invalid problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
 PROGRAMS = Path(__file__).parent
 LIBRARY = library_of(HERE)
 FACE = [HERE / name for name in SOURCES]
-# Not optimised: compiling takes longer than running.
+# Unoptimised, because compiling takes longer than running.
 SANITIZED = ("-std=c++20", "-O0", "-g1", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover")
 
 
@@ -35,7 +35,7 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def sanitized_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the test programs, compiled with checks of every address and every sum."""
+    """Return the folder of the test programs, compiled with the address and undefined-behaviour sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
     flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
     objects = [folder / f"{source.stem}.o" for source in FACE]
@@ -74,7 +74,7 @@ def plan_by_program(plan_files: Path, work: int, seed: int, *files: Path) -> dic
     return {Path(row[0]).stem: row for row in csv.reader(printed.splitlines())}
 
 
-def test_c_programs_prove_public_problems_and_repeat_their_output(plan_files: Path) -> None:
+def test_the_c_api_proves_public_problems_optimal_and_repeats_its_output(plan_files: Path) -> None:
     files = [file for folder in ("minimalloc", "xla", "tflite") for file in public_problems.files(folder)]
     found = plan_by_program(plan_files, 20_000, 0, *(file for file in files if file.suffix == ".csv"))
     peaks = {"A": 1048576, "C": 1039360, "E": 1048576, "F": 1048576, "H": 1048576, "K": 1048576}
@@ -86,7 +86,7 @@ def test_c_programs_prove_public_problems_and_repeat_their_output(plan_files: Pa
     assert [row[-1] for row in again.values()] == [row[-1] for row in found.values()]
 
 
-def test_c_programs_prove_minimalloc_d_with_every_seed(plan_files: Path) -> None:
+def test_the_c_api_proves_minimalloc_d_optimal_with_every_seed(plan_files: Path) -> None:
     (file,) = (file for file in public_problems.files("minimalloc") if file.stem.startswith("D"))
     for seed in range(3):
         (row,) = plan_by_program(plan_files, 500_000, seed, file).values()
@@ -106,9 +106,7 @@ def test_random_problems_of_every_kind_get_valid_plans_and_right_proofs_in_c(san
     run(sanitized_folder / "drawn", str(400 * DEPTH), "1", "2")
 
 
-def test_checkers_accept_certificates_of_random_problems_and_refuse_stronger_claims(
-    sanitized_folder: Path, tmp_path: Path
-) -> None:
+def test_checkers_accept_c_api_certificates_and_refuse_stronger_claims(sanitized_folder: Path, tmp_path: Path) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
     cases = run(sanitized_folder / "certificates", str(40 * DEPTH), "1").split("----\n")[:-1]
     assert len(cases) > 30 * DEPTH
@@ -126,15 +124,15 @@ def test_checkers_accept_certificates_of_random_problems_and_refuse_stronger_cla
 
 
 @pytest.mark.drawn
-def test_random_problems_stay_planned_and_proved_at_a_capacity_equal_to_their_peak(tmp_path: Path) -> None:
+def test_the_c_api_plans_and_proves_problems_whose_capacity_equals_their_peak(tmp_path: Path) -> None:
     run(link_program(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
 
 
-def test_random_invalid_input_in_c_is_refused_with_its_row_and_rule(sanitized_folder: Path) -> None:
+def test_the_c_api_refuses_random_invalid_input_with_its_row_and_rule(sanitized_folder: Path) -> None:
     run(sanitized_folder / "fuzz", str(20_000 * DEPTH), "0")
 
 
-def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path) -> None:
+def test_the_c_api_checks_for_cancellation_while_preparing_a_certificate(tmp_path: Path) -> None:
     made = link_program(tmp_path / "questions", "questions.cpp", "g++", "-std=c++20")
 
     def run_certificates(*ends: str) -> dict[str, list[str]]:
@@ -147,7 +145,7 @@ def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path)
     assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
 
 
-def test_c_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tmp_path: Path) -> None:
+def test_the_c_api_places_problems_with_banks_pins_and_a_stack_or_proves_infeasibility(tmp_path: Path) -> None:
     made = link_program(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
     said = [[int(word) for word in line.split() if word.isdigit()] for line in run(made, "200", "1").splitlines()]
     assert said[0] == [200, 0]
@@ -161,11 +159,11 @@ def test_concurrent_threads_of_the_core_do_not_interfere(tmp_path: Path) -> None
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
 
 
-def test_the_c_check_reports_every_broken_rule_with_its_row(tmp_path: Path) -> None:
+def test_the_check_of_the_c_api_reports_every_violated_rule_with_its_row(tmp_path: Path) -> None:
     run(link_program(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
 
 
-def test_the_cpp_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
+def test_the_cpp_wrapper_plans_checks_and_refuses_input_given_as_spans(tmp_path: Path) -> None:
     run(link_program(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
 
 

@@ -1,4 +1,4 @@
-"""The ejection kernel: its outcomes are those of a second implementation, and its places are legal."""
+"""The ejection kernel matches a second implementation and yields legal placements."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ PLACES = (
     *("4493e31a", "c75cf679", "6aeece1c", "66ec1c2c", "7f11cc14", "8361988e"),
     *("262fecfc", "d9984d4a", "17ff2e87", "2f170d5c", "32ba9f37", "12de68ec"),
 )
-"""Digests of outcomes and places that a second implementation computed, by seed."""
+"""Digests of outcomes and placements by a second implementation, one per seed."""
 
 
-def test_ejection_from_an_empty_plan_agrees_with_a_second_implementation() -> None:
+def test_ejection_from_an_empty_plan_matches_recorded_digests_of_a_second_implementation() -> None:
     for seed, expected in enumerate(PLACES):
         found = ejector(seed, 40 + 5 * seed)
         n = len(found.instance)
@@ -85,7 +85,7 @@ def test_ejection_from_an_empty_plan_agrees_with_a_second_implementation() -> No
 
 
 @pytest.mark.drawn
-def test_ejection_gives_legal_places_of_falling_weight() -> None:
+def test_ejection_yields_legal_placements_with_decreasing_unplaced_weight() -> None:
     placed = 0
     for seed in seeds(15):
         found = ejector(seed, 70)
@@ -103,7 +103,7 @@ def test_ejection_gives_legal_places_of_falling_weight() -> None:
     assert placed > 10
 
 
-def test_ejection_stops_at_once_if_its_flag_is_set() -> None:
+def test_ejection_stops_immediately_if_its_stop_flag_is_set() -> None:
     found = ejector(1, 70)
     found.flag[0] = 1
     assert found.first_placement(np.zeros(len(found.instance), dtype=np.bool_)) is None

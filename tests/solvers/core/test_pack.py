@@ -21,7 +21,7 @@ MIXES = [frozenset(FEATURES[k] for k in range(6) if mix >> k & 1) for mix in ran
 
 
 def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[int]:
-    """Pack in the given order: try, for each buffer, every offset at which a gap can begin."""
+    """Return offsets packed in the given order, found by trying every offset at which a gap can begin."""
     memory, placed, offsets = instance.pools[q], dict[int, int](), []
     for i in order.tolist():
         size, pin = int(instance.size[i]), int(instance.pin[i])
@@ -52,7 +52,7 @@ def ends(instance: Instance) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "plain")
-def test_the_pack_kernel_and_plain_python_agree_with_naive_packing(features: frozenset[str]) -> None:
+def test_the_pack_kernel_and_the_python_packer_agree_with_naive_packing(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
@@ -89,7 +89,7 @@ def huge(rows: list[tuple[int, int, int, int]], size: int | None) -> Instance:
 
 
 @pytest.mark.parametrize("size", [None, 2**63 - 1, 2**62, 2**62 + 2**61])
-def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
+def test_packed_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
     rng = np.random.default_rng(5)
     for _ in range(40):
         rows = [
@@ -111,7 +111,7 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
 
 
 @pytest.mark.parametrize("is_flat", [True, False])
-def test_the_pack_kernel_enlarges_lists_that_outgrow_their_space(is_flat: bool) -> None:
+def test_the_pack_kernel_enlarges_lists_that_exceed_their_allocated_length(is_flat: bool) -> None:
     rng = np.random.default_rng(0)
     start = rng.integers(0, 40, 700)
     table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
@@ -147,7 +147,7 @@ def single_offset(body: Body, size: int) -> int:
     return int(order.offsets[0])
 
 
-def test_the_pack_kernel_respects_pages_as_plain_python_does() -> None:
+def test_the_pack_kernel_and_the_python_packer_agree_on_no_cross_pages() -> None:
     rng = np.random.default_rng(0)
     placed = 0
     for k in range(2000):

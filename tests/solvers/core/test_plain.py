@@ -1,4 +1,4 @@
-"""Plain problems in one call of the core: same result as its steps in Python."""
+"""Unconstrained problems solved in one core call give the same result as the separate steps in Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.tight_problems import full_load
 
 
 def draw_problem(draw: random.Random) -> Problem:
-    """Return a plain problem: equal sizes, common divisors, various alignments, pools that may be too small."""
+    """Return a random unconstrained problem, with various alignments and a pool that may be too small."""
     scale, steps = draw.choice((1, 6, 64, 2**40)), draw.choice(((1,), (64,), (1, 2, 48), (16, 64, 100), (1, 3, 64)))
     rows = []
     for i in range(draw.randrange(1, 40)):
@@ -40,7 +40,7 @@ def draw_problem(draw: random.Random) -> Problem:
 
 
 def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
-    """Return the first of the orders with the least peak, and its offsets; None if no order fits."""
+    """Return the first order rule with the lowest peak, and its offsets; None if no order fits."""
     traits, packer, best = Traits(instance), Packer(instance, column([0])), None
     for rule in RULES:
         found = place(packer, instance, rule.order(traits), (0,), rule.best_fit)
@@ -53,7 +53,7 @@ def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_the_core_compiles_bounds_and_packs_a_plain_problem_as_python_does(seed: int) -> None:
+def test_the_core_compiles_bounds_and_packs_unconstrained_problems_like_python(seed: int) -> None:
     problem = draw_problem(random.Random(seed))
     assert is_suitable(problem)
     start, usual = solve_plain(problem, Limits()), compile_problem(problem)
@@ -88,7 +88,7 @@ def test_the_core_compiles_bounds_and_packs_a_plain_problem_as_python_does(seed:
     assert problem_hash(problem, mine) == problem_hash(problem, usual)
 
 
-def test_a_search_begun_in_the_first_call_continues_as_one_from_scratch() -> None:
+def test_an_exact_search_resumed_after_the_first_core_call_matches_an_uninterrupted_one() -> None:
     problem = full_load(24, n=40, live=6)
     start = solve_plain(problem, Limits(nodes=300, seed=exact.seed_of(0, 0)))
     begun, whole = start.exact, compile_problem(problem)
@@ -125,7 +125,7 @@ def test_a_core_call_without_time_starts_no_search(limits: Limits) -> None:
         {"objective": "cost"},
     ],
 )
-def test_problems_with_any_further_rule_are_not_plain(asked: dict[str, Any]) -> None:
+def test_problems_with_any_constraint_do_not_qualify_for_the_single_core_call(asked: dict[str, Any]) -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
     assert is_suitable(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
     assert not is_suitable(Problem(buffers=rows, **asked))
@@ -136,7 +136,7 @@ def test_problems_with_any_further_rule_are_not_plain(asked: dict[str, Any]) -> 
     assert not is_suitable(Problem(buffers=[]))
 
 
-def test_seeds_of_the_exact_search_are_those_of_numpy_and_distinct() -> None:
+def test_seeds_of_the_exact_search_match_numpy_and_are_distinct() -> None:
     drawn = np.random.SeedSequence([0, 0]).generate_state(1, np.uint64).view(np.int64)[0]
     assert exact.seed_of(0, 0) == drawn
     assert len({exact.seed_of(seed, number) for seed in range(3) for number in range(3)}) == 9

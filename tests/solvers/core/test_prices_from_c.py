@@ -1,4 +1,4 @@
-"""Prices of sharing by the C header: the same costs as Python's search and brute force."""
+"""Reuse costs by the C API: the same as by Python's search and by brute force."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw_problem(seed: int, least: int, most: int) -> Problem:
-    """Return a problem with prices, one pool of barely enough bytes, and some alignments, pins or conflicts."""
+    """Return a random problem with reuse costs in one tight pool, with some alignments, pins or conflicts."""
     rng = random.Random(seed)
     n, length = rng.randint(least, most), rng.choice((4, 8, 12))
     size = rng.randint(1, 5) if rng.random() < 0.2 else None
@@ -75,7 +75,7 @@ def plan_in_c(planner: Path, problems: list[Problem], work: int) -> list[tuple[s
     return [(status, int(cost), int(bound), int(asked)) for status, cost, bound, _, asked in rows]
 
 
-def test_costs_of_small_problems_from_c_agree_with_brute_force_and_python(planner: Path) -> None:
+def test_reuse_costs_by_the_c_api_agree_with_brute_force_and_python(planner: Path) -> None:
     problems = [draw_problem(seed, 2, 5) for seed in range(80 * DEPTH)]
     found = plan_in_c(planner, problems, 100_000)
     for problem, (status, cost, _, _) in zip(problems, found, strict=True):
@@ -88,7 +88,7 @@ def test_costs_of_small_problems_from_c_agree_with_brute_force_and_python(planne
     assert sum(cost > 0 for _, cost, _, _ in found) > len(found) / 4
 
 
-def test_c_proves_the_costs_of_larger_problems_that_python_proves(planner: Path) -> None:
+def test_the_c_api_proves_the_reuse_costs_of_larger_problems_that_python_proves(planner: Path) -> None:
     problems = [draw_problem(1000 + seed, 12, 30) for seed in range(12 * DEPTH)]
     found = plan_in_c(planner, problems, 200_000)
     proved = 0

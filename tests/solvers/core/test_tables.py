@@ -39,7 +39,7 @@ def structs() -> dict[str, list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", sorted(tables()))
-def test_a_table_has_the_fields_of_its_c_struct_in_the_same_order(name: str) -> None:
+def test_a_kernel_table_has_the_fields_of_its_c_struct_in_the_same_order(name: str) -> None:
     mine = [((KINDS | NUMBERS)[hint], field) for field, hint in fields(tables()[name]).items()]
     others = [(kind.replace("u64", "i64"), field) for kind, field in structs()[name]]  # hashes are unsigned there
     assert mine == others
@@ -77,7 +77,7 @@ def words_of(laid_out: Reference[AllKinds]) -> list[int]:
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_a_table_stores_an_array_as_address_and_shape_and_a_number_as_one_word(is_frozen: bool) -> None:
+def test_a_kernel_table_stores_arrays_as_address_and_shape_and_numbers_as_one_word(is_frozen: bool) -> None:
     table = make_table()
     table.rows.setflags(write=not is_frozen)
     words = words_of(Reference(table))
@@ -87,7 +87,7 @@ def test_a_table_stores_an_array_as_address_and_shape_and_a_number_as_one_word(i
     assert words[7:11] == [table.marks.ctypes.data, 2, 1, table.weights.ctypes.data]
 
 
-def test_a_table_stores_an_empty_array_with_length_zero() -> None:
+def test_a_kernel_table_stores_an_empty_array_with_length_zero() -> None:
     assert words_of(Reference(make_table(column=np.zeros(0, dtype=np.int64))))[1] == 0
 
 
@@ -102,12 +102,12 @@ def test_a_table_stores_an_empty_array_with_length_zero() -> None:
     ],
     ids=["narrow", "an axis too many", "gaps", "other order", "no floats"],
 )
-def test_a_table_refuses_arrays_of_another_type_or_layout(changed: dict[str, Any]) -> None:
+def test_a_kernel_table_refuses_arrays_of_another_type_or_layout(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="AllKinds: an array is"):
         Reference(make_table(**changed))
 
 
 @pytest.mark.parametrize("number", [2**63, 7.0], ids=["too large", "no int"])
-def test_a_table_refuses_numbers_that_are_no_64_bit_integers(number: float) -> None:
+def test_a_kernel_table_refuses_numbers_that_are_not_64_bit_integers(number: float) -> None:
     with pytest.raises(ValueError, match="AllKinds: a number is"):
         Reference(make_table(number=number))

@@ -1,4 +1,4 @@
-"""CP-SAT, run in child processes only, as OR-Tools and highspy cannot be loaded into one process."""
+"""CP-SAT, run only in child processes, because OR-Tools and highspy cannot be loaded into one process."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
         assert outcome.stop_reason == "proved"
 
 
-def test_cp_sat_plans_overlapping_views_of_which_one_may_share_bytes() -> None:
-    """Overlapping views of which one may share bytes need more than one interval in the model."""
+def test_cp_sat_plans_overlapping_views_if_one_of_them_may_share_bytes() -> None:
+    """If one of two overlapping views may share bytes, the model needs more than one interval for them."""
     cases: list[tuple[int, list[list[str]], int]] = [
         (3, [["part", "small"]], 11),
         (3, [["part", "small"], ["whole", "other"]], 8),
@@ -89,7 +89,7 @@ def test_cp_sat_plans_overlapping_views_of_which_one_may_share_bytes() -> None:
 
 
 def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
-    """Return a problem of a buffer, a long-lived view of a part of it, and two other buffers."""
+    """Return a problem with a buffer, a view of a part of it at `offset`, and two other buffers."""
     rows = [
         {"id": "whole", "size": 6, "start": 0, "end": 4},
         {"id": "part", "size": 3, "start": 0, "end": 4, "relative": {"to": "whole", "offset": offset}},
@@ -113,7 +113,7 @@ def test_cp_sat_refuses_too_large_numbers_and_claims_nothing() -> None:
     assert outcome.lines == ("cp-sat: the sizes add up to more than its numbers hold",)
 
 
-def test_cp_sat_gives_a_plan_and_a_valid_bound_for_very_fine_costs() -> None:
+def test_cp_sat_returns_a_plan_and_a_valid_bound_for_costs_of_many_digits() -> None:
     pools = [{"name": "fast", "size": 5, "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "start": 0, "end": 2, "traffic": 2**61 + k} for k in range(4)]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -126,7 +126,7 @@ def test_cp_sat_gives_a_plan_and_a_valid_bound_for_very_fine_costs() -> None:
     assert outcome.bound[0] == pytest.approx(least[0], rel=1e-9)
 
 
-def test_costs_in_coarser_steps_never_exceed_the_exact_costs() -> None:
+def test_costs_of_cp_sat_rounded_to_coarser_steps_never_exceed_the_exact_costs() -> None:
     pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))

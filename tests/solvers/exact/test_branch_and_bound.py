@@ -47,7 +47,7 @@ def solve_instance(instance: Instance, work_limit: int = 10**7, deterministic: b
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
-def test_the_exact_search_proves_the_least_peak_and_refutes_any_smaller_capacity(feature: str) -> None:
+def test_the_exact_search_proves_the_minimum_peak_and_refutes_smaller_capacities(feature: str) -> None:
     for seed in seeds(12):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
@@ -71,7 +71,7 @@ def test_the_exact_search_proves_bounds_above_the_largest_live_set() -> None:
     assert any(search.bound[0] > 1000 for search in proved)
 
 
-def test_the_bound_of_independent_parts_is_the_largest_of_their_bounds() -> None:
+def test_the_exact_bound_of_independent_components_is_the_maximum_of_their_bounds() -> None:
     components = [full_load(seed, n=14) for seed in range(5)]
     peaks = [solve_instance(compile_problem(component)).bound[0] for component in components]
     joined = [
@@ -92,7 +92,7 @@ def test_the_exact_search_improves_a_known_plan() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_the_exact_search_ends_with_the_optimum_of_another_solver() -> None:
+def test_the_exact_search_ends_if_another_solver_offers_the_optimum() -> None:
     instance = compile_problem(full_load(6, n=20))
     best = solve_instance(instance).best
     assert best is not None
@@ -128,7 +128,7 @@ def test_the_exact_search_returns_when_it_is_cancelled() -> None:
 def test_several_threads_of_the_exact_search_prove_the_same_bound_as_one() -> None:
     instance = compile_problem(full_load(24, n=40, live=6))
     alone = solve_instance(instance, work_limit=NODE_WORK * ALONE_NODES)
-    assert alone.stop_reason is None  # so the other threads join
+    assert alone.stop_reason is None  # unsolved by one thread, so other threads join
     together, longer = solve_instance(instance, deterministic=False), solve_instance(instance, work_limit=10**9)
     assert together.stop_reason == longer.stop_reason == "proved"
     assert together.bound == longer.bound
@@ -144,7 +144,7 @@ def test_the_exact_search_fills_the_slack_of_nearly_complete_plans() -> None:
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
 
 
-def test_threads_of_the_exact_search_can_begin_with_the_same_component() -> None:
+def test_threads_of_the_exact_search_can_start_on_the_same_component() -> None:
     instance = compile_problem(full_load(9, n=400, live=12))
     search = make_search(instance, deterministic=False)
     parts = Parts(instance, search)
@@ -156,7 +156,7 @@ def test_threads_of_the_exact_search_can_begin_with_the_same_component() -> None
     assert search.best is None or search.best.score[0] >= search.bound[0]
 
 
-def test_an_exact_search_that_is_not_trusted_ends_with_a_claim() -> None:
+def test_an_untrusted_exact_search_ends_with_a_claim_instead_of_a_proof() -> None:
     instance = compile_problem(full_load(3, n=18))
     assert solve_instance(instance).bound[0] > 1000
     doubting = Search(instance, deadline=time.monotonic() + 60.0)

@@ -1,4 +1,4 @@
-"""The exact search on cores around the peak, of few buffers, and with offset ranges of single buffers."""
+"""Exact search on peak cores (buffers around the peak), on few buffers, and with offset ranges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 HARD = full_load(3, 24)
-"""Buffers whose least peak is above their lower bound."""
+"""A problem whose minimum peak is above its lower bound."""
 
 
 def add_easy_buffers(hard: Problem, n: int, height: int = 700) -> Problem:
@@ -39,7 +39,7 @@ def add_easy_buffers(hard: Problem, n: int, height: int = 700) -> Problem:
     return Problem.model_validate({"buffers": rows, "pools": [pool.model_dump() for pool in hard.pools]})
 
 
-def test_a_proof_for_the_core_proves_the_bound_of_the_whole_problem() -> None:
+def test_a_proof_for_the_peak_core_proves_the_bound_of_the_whole_problem() -> None:
     alone = exact_search(compile_problem(HARD))
     bound = alone.bound
     branch_and_bound.solve(alone.instance, alone)
@@ -53,7 +53,7 @@ def test_a_proof_for_the_core_proves_the_bound_of_the_whole_problem() -> None:
     assert whole.proof.witness.by == "core"
 
 
-def test_the_core_search_gives_a_valid_plan_of_the_whole_problem() -> None:
+def test_the_peak_core_search_yields_a_valid_plan_of_the_whole_problem() -> None:
     problem = add_easy_buffers(HARD, 300)
     search = exact_search(compile_problem(problem))
     peak_cores.solve(search.instance, search)
@@ -64,7 +64,7 @@ def test_the_core_search_gives_a_valid_plan_of_the_whole_problem() -> None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
-def test_core_searches_prove_the_optimum_and_never_claim_more(feature: str) -> None:
+def test_peak_core_searches_never_claim_more_than_the_optimum(feature: str) -> None:
     for seed in seeds(8):
         problem = tight_problem(seed, feature)
         least = oracle.best_score(problem)
@@ -84,7 +84,7 @@ def test_core_searches_prove_the_optimum_and_never_claim_more(feature: str) -> N
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_the_bound_of_any_core_is_at_most_the_optimum(seed: int) -> None:
+def test_the_lower_bound_of_any_peak_core_is_at_most_the_optimum(seed: int) -> None:
     problem = full_load(seed, 4, height=12, live=3)
     instance = compile_problem(problem)
     search = exact_search(instance)
@@ -99,7 +99,7 @@ def test_the_bound_of_any_core_is_at_most_the_optimum(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [4, 6, 10])
-def test_a_core_grows_by_buffers_that_do_not_fit_until_the_bound_is_met(seed: int) -> None:
+def test_a_peak_core_grows_by_unplaced_buffers_until_the_bound_is_met(seed: int) -> None:
     rng = np.random.default_rng(seed)
     start, life = np.cumsum(rng.random(2_000) < 0.5), rng.geometric(0.01, 2_000)
     size = 1 + rng.lognormal(10, 0.7, 2_000).astype(np.int64)
@@ -112,7 +112,7 @@ def test_a_core_grows_by_buffers_that_do_not_fit_until_the_bound_is_met(seed: in
     assert search.best.score == search.bound
 
 
-def test_the_core_search_ends_when_it_is_cancelled() -> None:
+def test_the_peak_core_search_ends_when_it_is_cancelled() -> None:
     search = exact_search(compile_problem(add_easy_buffers(full_load(5, 60), 3000)))
     search.stop("cancelled")
     peak_cores.solve(search.instance, search)
@@ -124,7 +124,7 @@ CAN = registry.BY_NAME["few"].can
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("draw", [tied_problem, priced_tied_problem])
-def test_the_search_of_few_buffers_agrees_with_brute_force(draw: object) -> None:
+def test_the_solver_few_agrees_with_brute_force(draw: object) -> None:
     proved = 0
     for seed in seeds(25):
         problem: Problem = draw(seed)  # type: ignore[operator]  # a function of a seed
@@ -164,7 +164,7 @@ def draw_ranged_instance(seed: int) -> Instance:
         {"id": k, "size": rng.choice([1, 2, 3, 4]), "start": start[k], "end": start[k] + rng.randint(1, 3)}
         for k in range(n)
     ]
-    rows.append({"id": n, "size": 1, "start": 9, "end": 10})  # so that the unit is a byte
+    rows.append({"id": n, "size": 1, "start": 9, "end": 10})  # makes the unit one byte
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": [{"name": "p", "size": 14}]}))
     lowest, highest = np.zeros((1, n + 1), dtype=np.int64), np.full((1, n + 1), I64_MAX)
     for k in range(n):
@@ -174,7 +174,7 @@ def draw_ranged_instance(seed: int) -> Instance:
 
 
 def min_peak(instance: Instance) -> int | None:
-    """Return the least peak over all legal offsets; None if there are none."""
+    """Return the minimum peak over all legal offsets by enumeration; None if there are none."""
     best: int | None = None
     size, start, end = (values.tolist() for values in (instance.size, instance.start, instance.end))
 
@@ -199,7 +199,7 @@ def min_peak(instance: Instance) -> int | None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_searches_respect_offset_ranges_and_prove_the_least_peak(seed: int) -> None:
+def test_searches_respect_offset_ranges_and_prove_the_minimum_peak(seed: int) -> None:
     instance = draw_ranged_instance(seed)
     least = min_peak(instance)
     for search_with in (greedy.solve, local_search.solve, branch_and_bound.solve):

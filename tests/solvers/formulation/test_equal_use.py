@@ -1,4 +1,4 @@
-"""Pools of equal use with buffers at one offset in several of them: planned as one pool, verified as several."""
+"""Pools of equal use (`equal_use`) with `same_offset` buffers: planned as one pool, verified as several."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rules_broken_by_moves(plan: Plan, **offsets: int) -> list[str]:
     return [violation.rule for violation in verify(PROBLEM, wrong).violations]
 
 
-def test_pools_of_equal_use_have_the_use_and_bound_of_the_fullest() -> None:
+def test_pools_of_equal_use_report_the_usage_and_bound_of_the_fullest_pool() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
     assert (plan.status, plan.peak, plan.lower_bound) == ("optimal", 320, 320)
     assert [(pool.name, pool.used, pool.lower_bound) for pool in plan.pools] == [
@@ -71,7 +71,7 @@ def test_pools_of_equal_use_have_the_use_and_bound_of_the_fullest() -> None:
     assert solve(PROBLEM, start=plan, time_limit_s=10).peak == 320
 
 
-def test_verify_finds_forged_plans_of_pools_of_equal_use() -> None:
+def test_verify_detects_forged_plans_of_pools_of_equal_use() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
     assert "offsets-differ" in rules_broken_by_moves(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
@@ -81,7 +81,7 @@ def test_verify_finds_forged_plans_of_pools_of_equal_use() -> None:
     assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
 
 
-def test_infeasibility_of_pools_of_equal_use_names_pool_time_and_buffers() -> None:
+def test_infeasible_pools_of_equal_use_are_explained_by_pool_time_and_buffers() -> None:
     small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
     why = solve(small, time_limit_s=10).explanation
     assert why is not None
@@ -93,7 +93,7 @@ def test_equal_use_is_written_to_json_and_read_back() -> None:
     assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
 
-def test_solvers_without_support_refuse_equal_use_by_name() -> None:
+def test_profiles_and_certificates_refuse_equal_use_by_name() -> None:
     with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
@@ -117,7 +117,7 @@ def test_the_integer_program_of_pools_of_equal_use_has_one_pool() -> None:
 
 
 def draw_problem(seed: int) -> Problem:
-    """Return a problem of two or three cores, up to three sets of buffers at one offset, and other buffers."""
+    """Return a random problem of two or three pools, up to three same-offset sets, and other buffers."""
     rng = random.Random(seed)
     cores = [f"core{q}" for q in range(rng.randint(2, 3))]
     rows: list[dict[str, Any]] = []
@@ -142,7 +142,7 @@ def meet(a: Buffer, b: Buffer) -> bool:
 
 
 def min_use(problem: Problem) -> int | None:
-    """Return the least use of each pool, by first fit in every order, with buffers at one offset placed together."""
+    """Return the minimum equal use by first fit in every order, placing each same-offset set together."""
     sets = [*problem.same_offset, *((row.id,) for row in problem.buffers if str(row.id)[0] == "x")]
     bodies = [[row for row in problem.buffers if row.id in ids] for ids in sets]
     named = {frozenset(pair) for pair in problem.conflicts}
@@ -176,7 +176,7 @@ def raise_plan(plan: Plan, by: int) -> Plan:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.slow
-def test_sweep_verify_and_check_count_equal_use_as_plans_do(seed: int) -> None:
+def test_sweep_verify_and_check_report_the_same_peak_for_equal_use_as_plan(seed: int) -> None:
     problem = draw_problem(seed)
     best, k = solve(problem, time_limit_s=10), len(problem.pools)
     sizes = {problem.pools[0].name: (8, 20, 60)}
@@ -203,7 +203,7 @@ def test_sweep_verify_and_check_count_equal_use_as_plans_do(seed: int) -> None:
     assert [pool.used for pool in better.pools] == used
     assert better.fewest_moves is not None
     assert better.fewest_moves.count == better.fewest_moves.at_least
-    # The old places are above what pools hold now.
+    # The old offsets are above the new pool sizes.
     now = check(problem, plan=best, baseline=high, baseline_problem=free, options=CheckOptions(differences=True))
     assert now.passed
     assert [(pool.before, pool.used) for pool in now.pools] == [(used[0], best.peak // k)] * k
@@ -223,7 +223,7 @@ def test_shapes_and_sweep_refuse_equal_use_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(200))
-def test_plans_of_equal_use_agree_with_the_best_of_all_orders(seed: int) -> None:
+def test_plans_of_equal_use_match_the_best_first_fit_over_all_orders(seed: int) -> None:
     problem = draw_problem(seed)
     least = min_use(problem)
     for solver in ("auto", "exact"):
@@ -285,7 +285,7 @@ def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
             explain(small, options=ExplainOptions.model_validate(option))
 
 
-def test_a_pair_shares_bytes_only_if_its_partners_in_other_pools_may() -> None:
+def test_same_offset_buffers_share_bytes_only_if_their_partners_in_other_pools_may() -> None:
     rows = [
         {"id": "a0", "size": 1, "start": 0, "end": 2, "pools": ["core0"]},
         {"id": "b0", "size": 2, "start": 1, "end": 3, "pools": ["core0"]},
@@ -300,7 +300,7 @@ def test_a_pair_shares_bytes_only_if_its_partners_in_other_pools_may() -> None:
         assert verify(problem, found).valid
 
 
-def test_equal_use_of_each_pool_is_bounded_if_costs_are_minimised() -> None:
+def test_equal_use_bounds_the_usage_of_each_pool_under_the_cost_objective() -> None:
     rows = [
         {"id": -1, "size": 3, "start": 1, "end": 2, "pools": ["core0"]},
         {"id": 1, "size": 3, "start": 2, "end": 3, "pools": ["core1"]},
@@ -316,7 +316,7 @@ def test_equal_use_of_each_pool_is_bounded_if_costs_are_minimised() -> None:
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("pair", [["a0", "b0"], ["a1", "b1"]])
-def test_pairs_kept_apart_only_by_their_partners_are_no_witness(most: int | None, pair: list[str]) -> None:
+def test_a_witness_excludes_pairs_that_conflict_only_through_partners(most: int | None, pair: list[str]) -> None:
     rows = [
         {"id": f"{name}{core}", "size": 2, "start": core, "end": 2 + core, "pools": [f"core{core}"]}
         for name in "ab"

@@ -16,7 +16,7 @@ MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes"
 
 @pytest.mark.parametrize("features", MIXES, ids=len)
 @pytest.mark.parametrize("seed", range(5))
-def test_buffers_of_a_part_conflict_as_in_the_whole_instance(seed: int, features: frozenset[str]) -> None:
+def test_buffers_of_a_subinstance_conflict_as_in_the_whole_instance(seed: int, features: frozenset[str]) -> None:
     instance = compile_problem(random_problem(seed, 20, features))
     kept = np.random.default_rng(seed).random(20) < 0.6
     part, chosen = part_of(instance, kept, len(instance.pools) - 1), np.flatnonzero(kept)
@@ -27,7 +27,7 @@ def test_buffers_of_a_part_conflict_as_in_the_whole_instance(seed: int, features
             assert conflict(part, i, j) == conflict(instance, int(chosen[i]), int(chosen[j]))
 
 
-def test_packing_a_part_equals_packing_its_buffers_in_the_whole_instance() -> None:
+def test_packing_a_subinstance_equals_packing_its_buffers_in_the_whole_instance() -> None:
     for seed in range(5):
         instance = compile_problem(random_problem(seed, 40, MIXES[2]))
         kept = instance.allowed[2] & (np.random.default_rng(seed).random(40) < 0.6)
@@ -38,7 +38,7 @@ def test_packing_a_part_equals_packing_its_buffers_in_the_whole_instance() -> No
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_offsets_break_the_same_rules_in_a_part_and_in_the_whole_instance(seed: int) -> None:
+def test_offsets_violate_the_same_rules_in_a_subinstance_and_in_the_whole_instance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
     q = len(instance.pools) - 1

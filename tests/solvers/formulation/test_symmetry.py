@@ -26,6 +26,6 @@ def groups(rows: list[dict[str, Any]], **fields: Any) -> list[list[int]]:
         {"together": [[0, 1]]},
     ],
 )
-def test_buffers_that_a_rule_names_together_are_not_identical(field: dict[str, Any]) -> None:
+def test_buffers_named_by_a_common_constraint_are_not_identical(field: dict[str, Any]) -> None:
     rows = [*ALIKE, ALIKE[0] | {"id": 3}]
     assert groups(rows, pools=POOLS, **field) == [[2, 3]]

@@ -1,4 +1,4 @@
-"""Quick orders, and the local search that starts from their plans."""
+"""Greedy orders, and the local search that starts from their plans."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def row(name: str | int, size: int, start: int, end: int, **rest: object) -> dic
     return {"id": name, "size": size, "start": start, "end": end, **rest}
 
 
-def test_quick_orders_find_most_optima_of_small_constrained_problems() -> None:
+def test_greedy_orders_find_most_optima_of_small_constrained_problems() -> None:
     met = tried = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -57,16 +57,14 @@ def test_quick_orders_find_most_optima_of_small_constrained_problems() -> None:
     assert met >= 0.8 * tried
 
 
-def test_quick_orders_prove_overlapping_pins_infeasible() -> None:
+def test_greedy_orders_prove_overlapping_pins_infeasible() -> None:
     search = solve_greedily(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
     assert search.infeasibility_witness is not None
     assert search.best is None
 
 
 @pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
-def test_weighted_pairs_are_placed_in_different_banks_if_capacity_allows(
-    size: int | None, score: tuple[float, ...]
-) -> None:
+def test_greedy_orders_separate_weighted_bank_pairs_if_they_fit(size: int | None, score: tuple[float, ...]) -> None:
     search = solve_greedily(
         problem_of(
             row("a", 4, 0, 2),
@@ -80,7 +78,7 @@ def test_weighted_pairs_are_placed_in_different_banks_if_capacity_allows(
     assert search.best.score == score
 
 
-def test_quick_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
+def test_greedy_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
     rows = [row(f"b{i}", 2**62 - i, 2 * i, 2 * i + 3) for i in range(6)]
     problem = problem_of(*rows)
     search = solve_greedily(problem)
@@ -88,7 +86,7 @@ def test_quick_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
 
-def test_quick_orders_reach_the_bound_of_nine_of_ten_compiler_problems() -> None:
+def test_greedy_orders_reach_the_lower_bound_of_90_percent_of_compiler_problems() -> None:
     folders = ("executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla")
     paths = [path for folder in folders for path in public_problems.files(folder)]
     searches = [solve_greedily(read_problem(path.read_bytes(), path.name)) for path in paths]
@@ -168,7 +166,7 @@ def test_local_search_never_worsens_and_often_improves_a_plan() -> None:
     assert better >= 3
 
 
-def test_local_search_finds_plans_if_the_quick_orders_find_none() -> None:
+def test_local_search_finds_plans_if_the_greedy_orders_find_none() -> None:
     found = 0
     for seed in range(12):
         roomy = make_search(random_problem(seed, 60))

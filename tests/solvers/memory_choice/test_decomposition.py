@@ -1,4 +1,4 @@
-"""Memory choice by decomposition: proofs against brute force, no-goods, plans at any size, real problems."""
+"""Memory choice by decomposition: proofs checked by brute force, no-goods, large and real problems."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Se
 
 
 def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
-    """Return the proved best score (bytes), None for proved infeasibility, or a sentence on the fault."""
+    """Return the proved optimal score (bytes), None for proved infeasibility, or a message if the search is wrong."""
     instance = compile_problem(problem)
     search = make_search(instance)
     if not search.is_over:
@@ -69,8 +69,8 @@ def test_memory_choice_agrees_with_brute_force_on_small_problems(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
-def test_memory_choice_with_little_work_claims_no_false_bound(seed: int) -> None:
-    """Claims stay true with little work for packing and few partial choices."""
+def test_memory_choice_with_a_small_work_limit_claims_no_false_bound(seed: int) -> None:
+    """Claims stay true with a small work limit for packing and few partial choices."""
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = make_search(instance)
@@ -86,8 +86,8 @@ def test_memory_choice_with_little_work_claims_no_false_bound(seed: int) -> None
             assert bound <= least or bound == pytest.approx(least, rel=1e-12)
 
 
-def test_a_memory_choice_that_does_not_pack_becomes_a_no_good() -> None:
-    """The fast pool holds any two adjacent buffers of the ring, but not all five: one must leave."""
+def test_a_memory_choice_that_cannot_be_packed_becomes_a_no_good() -> None:
+    """The fast pool holds any two adjacent buffers of a ring of conflicts, but not all five."""
     ring = FEATURES["a ring of conflicts"]
     fast: dict[str, Any] = {"name": "fast", "size": 5}
     problem = Problem.model_validate(
@@ -109,7 +109,7 @@ def test_a_memory_choice_that_does_not_pack_becomes_a_no_good() -> None:
 
 
 @pytest.mark.parametrize("mix", range(0, 32, 3))
-def test_plans_of_the_choice_search_are_valid_and_never_worsen(mix: int) -> None:
+def test_plans_of_the_memory_choice_search_are_valid_and_never_worsen(mix: int) -> None:
     features = {name for k, name in enumerate(MIXED) if mix >> k & 1} | {"pools", "cost"}
     problem = random_problem(mix, 40, frozenset(features))
     instance = compile_problem(problem)
@@ -138,7 +138,7 @@ def test_memory_choice_moves_a_colocation_group_as_a_whole() -> None:
     assert [where[k] for k in range(6)] == ["slow"] * 4 + ["fast"] * 2
 
 
-def test_the_first_choice_of_ten_thousand_buffers_improves_plan_and_bound() -> None:
+def test_the_first_memory_choice_of_ten_thousand_buffers_improves_plan_and_bound() -> None:
     drawn = draw_random_problem(1, 10_000)
     pools = [
         {"name": "tcm", "size": 2_000_000, "cost": 1},
@@ -158,7 +158,7 @@ def test_the_first_choice_of_ten_thousand_buffers_improves_plan_and_bound() -> N
     assert search.bound[0] > 0.7 * search.best.score[0]
 
 
-def test_choices_with_spare_capacity_are_packed_if_the_cheapest_are_not() -> None:
+def test_memory_choices_with_spare_capacity_are_packed_if_the_cheapest_cannot_be() -> None:
     drawn = public_problems.problem("minimalloc/A.1048576.csv").buffers
     rows = [row.model_copy(update={"traffic": row.size * (2 + k % 3)}) for k, row in enumerate(drawn)]
     pools = [{"name": "fast", "size": 13_107 * 64, "alignment": 64}, {"name": "slow", "cost": 1}]
@@ -180,7 +180,7 @@ def test_deterministic_memory_choice_repeats_its_plan() -> None:
 
 
 def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
-    """Return a recorded problem; if costs count, the last pool costs 1 and the others 0."""
+    """Return a recorded problem; with objective "cost", the last pool costs 1 and the others 0."""
     table = public_problems.problem(f"executorch_cadence/{entry['file']}")
     pools = [dict(pool) for pool in entry["pools"]]
     if objective == "cost":
@@ -189,7 +189,7 @@ def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
-def test_plans_of_executorch_problems_spill_no_more_than_their_compiler(entry: dict[str, Any]) -> None:
+def test_plans_of_executorch_problems_use_no_more_slow_memory_than_their_compiler(entry: dict[str, Any]) -> None:
     problem = recorded_problem(entry, "peak")
     plan = solve(problem, time_limit_s=20)
     assert verify(problem, plan) == ()
@@ -200,7 +200,7 @@ def test_plans_of_executorch_problems_spill_no_more_than_their_compiler(entry: d
 
 
 @pytest.mark.parametrize("name", ["handmade_transformer2_f50.csv", "resnet18_f25.csv"])
-def test_memory_choice_proves_the_least_cost_of_executorch_problems(name: str) -> None:
+def test_memory_choice_proves_the_minimum_cost_of_executorch_problems(name: str) -> None:
     entry = next(entry for entry in RECORDED if entry["file"] == name)
     plan = solve(recorded_problem(entry, "cost"), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", plan.cost_lower_bound)

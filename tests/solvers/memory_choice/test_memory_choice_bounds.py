@@ -35,7 +35,7 @@ from tests.support.strategies import problems
 
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 ROOMY = 2**40
-"""An end offset (units) that no pool of these tests reaches."""
+"""An end offset (units) above every pool of these tests."""
 COSTS = {"objective": "cost"}
 
 
@@ -59,7 +59,7 @@ def choices(knapsack: Knapsack) -> list[I64]:
 
 
 def min_cost(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> int | None:
-    """Return the least cost of a choice within the limits, by enumeration; None if there is none."""
+    """Return the minimum cost of a memory choice within the limits, by enumeration; None if there is none."""
     costs = [
         knapsack.cost(home)
         for home in choices(knapsack)
@@ -82,7 +82,7 @@ def find(
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
-    """Return a knapsack with random features, and tight limits of its rows."""
+    """Return a random knapsack and tight limits for its rows."""
     rng = np.random.default_rng(seed)
     mixed = {name for name in FEATURES if rng.random() < 0.5} | {"pools", "cost"}
     knapsack = knapsack_of(random_problem(seed, n, frozenset(mixed)))
@@ -105,7 +105,7 @@ def test_the_dynamic_program_proves_the_cheapest_memory_choice(seed: int) -> Non
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_no_goods_lead_the_dynamic_program_to_the_next_best_choice(seed: int) -> None:
+def test_no_goods_make_the_dynamic_program_return_the_next_best_choice(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed, 7)
     nogoods: tuple[NoGood, ...] = ()
     for _ in range(4):
@@ -119,7 +119,7 @@ def test_no_goods_lead_the_dynamic_program_to_the_next_best_choice(seed: int) ->
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_the_dynamic_program_stays_valid_with_few_partial_choices(seed: int) -> None:
+def test_the_dynamic_program_stays_valid_with_a_narrow_beam_of_partial_choices(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected = min_cost(knapsack, limit)
     found = find(knapsack, limit, effort=ChoiceEffort(partials=2))
@@ -133,7 +133,7 @@ def test_the_dynamic_program_stays_valid_with_few_partial_choices(seed: int) -> 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(16))
-def test_cost_bounds_of_any_width_are_valid_and_exact_if_unlimited(seed: int) -> None:
+def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimited(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
     items = rng.permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
@@ -153,7 +153,7 @@ def test_cost_bounds_of_any_width_are_valid_and_exact_if_unlimited(seed: int) ->
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_all_multipliers_give_valid_cost_bounds(seed: int) -> None:
+def test_any_lagrange_multipliers_give_valid_cost_bounds(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
     measures = cost_multipliers(knapsack, limit, limit, 1, 2, NOT_SET).table.table
@@ -166,7 +166,7 @@ def test_all_multipliers_give_valid_cost_bounds(seed: int) -> None:
         assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
-def test_cost_bounds_measured_at_low_limits_stay_valid_at_high_limits() -> None:
+def test_multipliers_optimised_for_low_limits_give_valid_cost_bounds_at_high_limits() -> None:
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
@@ -177,7 +177,7 @@ def test_cost_bounds_measured_at_low_limits_stay_valid_at_high_limits() -> None:
     assert bounds[1] <= (min_cost(knapsack, high) or 0)
 
 
-def test_multipliers_prove_the_cost_of_five_equal_buffers() -> None:
+def test_multipliers_prove_the_integer_cost_bound_of_five_equal_buffers() -> None:
     """The fast pool holds two of five equal buffers; by bytes alone, it would hold two and a half."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(
@@ -190,7 +190,7 @@ def test_multipliers_prove_the_cost_of_five_equal_buffers() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_load_bounds_are_at_most_the_least_load(seed: int) -> None:
+def test_load_bounds_are_at_most_the_minimum_load(seed: int) -> None:
     knapsack = knapsack_of(random_problem(seed, 8, frozenset({"pools", "alignment"})))
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
@@ -206,8 +206,8 @@ def test_load_bounds_are_at_most_the_least_load(seed: int) -> None:
     assert fits == [] or bound <= min(fits)
 
 
-def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
-    """Many of 203 buffers start together and few end together: from the end, 1000 partial choices suffice."""
+def test_the_dynamic_program_tries_both_time_directions() -> None:
+    """Of 203 buffers many start together but few end together, so 1000 partial choices suffice backwards in time."""
     drawn = public_problems.problem("minimalloc/C.1048576.csv").buffers
     rows = [
         {"size": row.size, "start": row.start, "end": row.end, "traffic": row.size * (2 + k % 3)}
@@ -224,7 +224,7 @@ def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
 
-def test_row_capacities_are_in_granules_and_leave_reserved_ranges_out() -> None:
+def test_row_capacities_are_counted_in_granules_without_reserved_ranges() -> None:
     pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
     knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4
@@ -243,8 +243,8 @@ def fits_alone(instance: Instance, q: int, i: int) -> bool:
 
 
 @given(problem=problems(5))
-def test_row_capacities_admit_all_buffers_that_fit_alone(problem: Problem) -> None:
-    """The row capacities admit every buffer that fits its pool alone."""
+def test_row_capacities_admit_every_buffer_that_fits_its_pool_alone(problem: Problem) -> None:
+    """`capacity_below` must not exclude a buffer that fits its pool alone."""
     instance = compile_problem(problem)
     knapsack = Knapsack.from_instance(instance)
     if knapsack is None:

@@ -1,4 +1,4 @@
-"""Windows of buffers placed anew: valid plans, costs near the lower bound, the same plan for the same work."""
+"""Window searches (re-placing the buffers of a time window): valid plans, low costs, reproducibility."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
-def test_window_searches_give_valid_plans_near_the_cost_bound(kind: str) -> None:
+def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> None:
     problem = draw_problem(7, 150, kind)
     knapsack, search = make_search(problem)
     assert windows.suits_windows(knapsack.instance)
@@ -79,7 +79,7 @@ def test_window_searches_give_valid_plans_near_the_cost_bound(kind: str) -> None
     assert search.best is not None
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
-    # The bound does not count bytes that alignments waste between live sets.
+    # The bound ignores padding by alignments, so the cost may exceed it slightly.
     assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
 
 
@@ -106,7 +106,7 @@ def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["mixed", "confined", "pinned", "reserved"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_stack_refutations_are_minimal_and_found_in_every_live_set(seed: int, kind: str) -> None:
+def test_stack_refutations_are_minimal_and_cover_every_live_set(seed: int, kind: str) -> None:
     problem = draw_problem(seed, 30, kind, (64, 1024, 2048))
     rows = list(problem.buffers)
     instance = compile_problem(problem)
@@ -138,7 +138,7 @@ def _is_alive(buffer: Any, time: int) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_windows_do_not_contradict_proofs_for_small_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_searches_never_contradict_proofs_for_small_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for problem in small_problems(seed, 10, most=6):
         if problem.objective != "cost":
             continue
@@ -156,7 +156,7 @@ def test_windows_do_not_contradict_proofs_for_small_problems(seed: int, monkeypa
             assert not other.placements
 
 
-def test_window_searches_repeat_their_plan_for_the_same_work() -> None:
+def test_deterministic_window_searches_repeat_their_plan() -> None:
     problem = draw_problem(3, 120)
     plans = [solve(problem, solver="memory-choice", deterministic=True, time_limit_s=3.0) for _ in range(2)]
     assert plans[0].placements == plans[1].placements

@@ -30,7 +30,7 @@ def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
 
 
 def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
-    """Return the boxes and the draft that minimise the last memory's peak or excess, without an incumbent."""
+    """Return the boxes and the integer program that minimises the last pool's peak or excess, without an incumbent."""
     limits = tuple(sensible_limits(instance, None)) if limit is None else limit
     boxes = Boxes(instance, limits)
     cost = (0, Costs.from_instance(instance).max_steps) if instance.objective == "cost" else None
@@ -38,13 +38,13 @@ def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised
 
 
 def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], int], int | None, int | None]:
-    """Return a row of a draft: its coefficients by the keys of the columns, and its two limits."""
+    """Return a row of an integer program: coefficients by column key, and its lower and upper limit."""
     found = next(row for row in program.rows if row.key == key)
     return {program.keys[at]: value for at, value in found.entries}, found.at_least, found.at_most
 
 
 def violated_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
-    """Return the rows, and the keys of the columns, that the values violate."""
+    """Return the rows, and the keys of the columns, whose limits the values violate."""
     sums = np.add.reduceat(np.append(program.value * values[program.index], 0.0), program.first[:-1])
     sums[np.diff(program.first) == 0] = 0.0
     slack = 1e-9 * max(1.0, float(np.abs(values).max(initial=0.0)))
@@ -55,7 +55,7 @@ def violated_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dty
 
 
 def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
-    """Return buffers dropped in a random order into random memories; None if they do not fit."""
+    """Return an assignment of buffers dropped in random order into random pools; None if they do not fit."""
     homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(len(instance))]
     if not all(homes):
         return None
@@ -111,7 +111,7 @@ def test_the_integer_program_stacks_identical_buffers_in_a_fixed_order() -> None
         {"pools": [{"base_address": 1, "alignment": 2}]},
     ],
 )
-def test_mirror_images_are_excluded_only_if_pools_are_symmetric(fields: dict[str, object]) -> None:
+def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() == (1, 2)
     instance = compile_problem(buffers(*rows, **fields))
@@ -151,7 +151,7 @@ def test_the_grid_of_the_integer_program_contains_the_bank_borders() -> None:
         {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
     ],
 )
-def test_mirror_images_are_kept_if_sharing_or_banks_count(fields: dict[str, object]) -> None:
+def test_the_integer_program_keeps_mirror_images_under_sharing_or_banks(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
     assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None

@@ -33,8 +33,8 @@ each_engine = pytest.mark.parametrize("engine", TAKEN)
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
-def test_engines_minimise_the_prices_of_sharing(engine: str) -> None:
-    # The best plans of the last three use offsets that no row of the program contains.
+def test_engines_minimise_reuse_costs(engine: str) -> None:
+    # The optimal plans of the last three seeds use offsets outside the program's grid.
     problems = [priced_tied_problem(seed) for seed in (*range(12 * DEPTH), 700_847, 701_366, 702_738)]
     for problem, answer in zip(problems, run_jobs(engine, [Job(problem) for problem in problems]), strict=True):
         wanted = oracle.best_score(problem)
@@ -56,15 +56,15 @@ def test_mip_engines_prove_the_small_public_problems(engine: str) -> None:
 
 
 @each_engine
-def test_mip_engines_accept_a_given_plan_as_start(engine: str) -> None:
-    # The cost is minimised at once: no plan at its bound is sought first.
+def test_mip_engines_accept_a_plan_as_warm_start(engine: str) -> None:
+    # With objective "cost" the engine minimises directly instead of first testing the bound.
     pools = [{"name": "fast", "size": 41, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
     problem = replace_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")
     (answer,) = run_jobs(engine, [Job(problem, has_start=True)])
     assert answer.is_proved
     assert answer.score == oracle.best_score(problem)
     assert TAKEN[engine] in answer.log
-    # CBC's clock counts processor time by default, but the deadline counts elapsed time.
+    # CBC must be told to count elapsed time, because it counts processor time by default.
     assert engine != "cbc" or "-timeMode elapsed" in answer.log
 
 
@@ -82,6 +82,6 @@ def test_mip_engines_claim_no_false_bound_for_large_sizes(engine: str) -> None:
         assert 2.99 * size < answer.claim[0] <= 3 * size
 
 
-def test_highs_claims_no_bound_within_its_gap() -> None:
-    problem = tied_problem(1014786)  # HiGHS ends at a third below 7, within its gap of the optimum, 6
+def test_highs_claims_no_optimum_within_its_optimality_gap() -> None:
+    problem = tied_problem(1014786)  # HiGHS stops at a bound within its gap, but the optimum is 6
     assert faults("highs", [(problem, oracle.best_score(problem))], Counter()) == []

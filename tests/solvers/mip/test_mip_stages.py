@@ -58,9 +58,9 @@ def ring(*sizes: int, **fields: object) -> Instance:
 
 
 RING = ring(20, 21, 20, 21, 20)
-"""Its lower bound is 41, its optimum 61."""
+"""A ring of conflicts whose lower bound is 41 and whose optimum is 61."""
 LONG = (20, 21) * 100 + (20,)
-"""The sizes of a similar ring with so many pairs that a plan at the bound is sought first."""
+"""Sizes of a ring so large that the engine first tests for a plan at the lower bound."""
 
 
 def make_search(instance: Instance) -> Search:
@@ -68,21 +68,21 @@ def make_search(instance: Instance) -> Search:
 
 
 def perturbed_optimum(program: IntegerProgram) -> F64:
-    """Return column values of a best plan of the ring, with offsets a little above their exact values."""
+    """Return column values of an optimal plan of RING whose offsets are slightly above the exact integers."""
     values = np.zeros(len(program.keys))
     for b, at in enumerate((0.0004, 20.0001, 0.0, 20.3, 41.7)):
         values[program.at["offset", b]] = at
     return values
 
 
-def test_raw_offsets_of_an_engine_become_exact_integers() -> None:
+def test_fractional_offsets_of_a_mip_engine_become_exact_integers() -> None:
     search = make_search(RING)
     pursue(RING, search, "engine", MipEngine(Outcome("open"), values=perturbed_optimum))
     assert search.best is not None
     assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
 
 
-def test_the_engine_minimises_from_the_best_plan_and_its_peak_as_limit() -> None:
+def test_the_mip_engine_starts_from_the_best_plan_with_its_peak_as_limit() -> None:
     search = make_search(RING)
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
@@ -90,7 +90,7 @@ def test_the_engine_minimises_from_the_best_plan_and_its_peak_as_limit() -> None
     assert (engine.asked, engine.had_start, engine.decided) == ([(41, 102)], [True], []), "small: at once"
 
 
-def test_large_programs_seek_plans_from_the_bound_upwards_in_growing_steps() -> None:
+def test_large_integer_programs_test_peaks_from_the_lower_bound_upwards_in_doubling_steps() -> None:
     instance = ring(*LONG)
     search = make_search(instance)
     search.offer(column([0] * 201), column([0, 20] * 100 + [41]), "start")
@@ -101,7 +101,7 @@ def test_large_programs_seek_plans_from_the_bound_upwards_in_growing_steps() -> 
     assert search.claims == {"engine": (45,)}
 
 
-def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
+def test_a_mip_engine_that_refutes_every_peak_claims_infeasibility() -> None:
     instance = ring(*LONG, pools=[{"name": "small", "size": 60}])
     search = make_search(instance)
     engine = MipEngine(refused=99)
@@ -111,13 +111,13 @@ def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
 
 
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
-def test_engine_bounds_are_rounded_up_except_within_the_tolerance(bound: float, claim: int | None) -> None:
+def test_bounds_of_a_mip_engine_are_rounded_up_unless_within_the_tolerance(bound: float, claim: int | None) -> None:
     search = make_search(RING)
     pursue(RING, search, "engine", MipEngine(Outcome("open", bound)))
     assert search.claims == ({} if claim is None else {"engine": (claim,)})
 
 
-def test_bounds_of_scaled_programs_are_claimed_with_a_margin() -> None:
+def test_bounds_of_scaled_integer_programs_are_claimed_with_a_safety_margin() -> None:
     size = 2**40 + 1
     instance = ring(size, size + 2, size, size + 2, size)
     search = make_search(instance)
@@ -135,7 +135,7 @@ def claimed_bound(search: Search) -> float:
     return claim[0]
 
 
-def test_deterministic_searches_give_engines_node_limits_and_no_time_limit() -> None:
+def test_deterministic_searches_limit_mip_engines_by_nodes_not_by_time() -> None:
     search = make_search(RING)
     search.deterministic, search.work_limit = True, 10_000_000
     engine = MipEngine(Outcome("open"))
@@ -152,7 +152,7 @@ def test_an_integer_program_that_is_too_large_is_skipped_and_reported() -> None:
     assert "more than 200000; not tried" in search.lines[0]
 
 
-def test_a_search_ended_by_the_clock_of_its_engine_is_out_of_time() -> None:
+def test_a_search_whose_mip_engine_timed_out_is_out_of_time_unless_deterministic() -> None:
     for deterministic in (False, True):
         search = Search(RING, deadline=time.monotonic() + 10, deterministic=deterministic)
         pursue(RING, search, "late", MipEngine(Outcome("open")))

@@ -24,7 +24,7 @@ def names() -> Problem:
     return Problem.model_validate({"buffers": rows})
 
 
-def test_the_written_program_is_commented_and_named_after_its_buffers() -> None:
+def test_lp_files_have_comments_and_column_names_of_their_buffers() -> None:
     text = write_model(names(), ".lp").decode()
     lines = [line.strip() for line in text.splitlines()]
     assert "\\ (1) minimise the largest end offset: the peak" in lines
@@ -87,7 +87,7 @@ def test_model_files_write_large_integers_exactly() -> None:
     assert f"= {2**60 + 1}" in write_model(Problem.model_validate({"buffers": rows}), ".lp").decode()
 
 
-def test_a_problem_without_buffers_makes_a_model_file() -> None:
+def test_a_problem_without_buffers_can_be_written_as_a_model_file() -> None:
     assert write_model(Problem.model_validate({"buffers": []}), ".mps").decode().endswith("ENDATA\n")
 
 
@@ -103,7 +103,7 @@ def test_write_model_refuses_other_suffixes() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
-def test_a_model_that_is_not_complete_in_time_reports_its_progress(suffix: str) -> None:
+def test_write_model_reports_its_progress_if_time_runs_out(suffix: str) -> None:
     asks, many = list[None](), [{"id": k, "size": 1 + k % 7, "start": 0, "end": 9} for k in range(60)]
     problem = Problem.model_validate({"buffers": many})
 

@@ -1,4 +1,4 @@
-"""Solution files of solvers for programs that memplan wrote, read back into verified plans."""
+"""Solution files of MIP solvers for exported model files are read back into plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def places(plan: Plan) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("form", [HIGHS, CBC, SCIP], ids=["HiGHS", "CBC", "SCIP"])
-def test_solution_files_give_offsets_and_pools_and_may_omit_zeros(form: str) -> None:
+def test_solution_files_of_solvers_are_read_as_plans_and_may_omit_zeros(form: str) -> None:
     found = plan_of_solution(ONE, solution_bytes(form, {"peak": "3", "o_b_1": "0.99999999"}))
     assert places(found) == {"a": ("default", 0), "b 1": ("default", 16), "c": ("default", 0), "view": ("default", 32)}
     assert verify(ONE, found) == ()
@@ -81,9 +81,7 @@ def test_files_without_a_valid_solution_are_refused(text: bytes, said: str) -> N
         plan_of_solution(ONE, text)
 
 
-def test_the_verify_command_accepts_solution_files_of_any_name(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_accepts_solution_files_of_any_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (problem := tmp_path / "p.json").write_text(ONE.model_dump_json(exclude_defaults=True))
     (right := tmp_path / "out.txt").write_bytes(solution_bytes(CBC, {"o_b_1": "1"}))
     (wrong := tmp_path / "x.sol").write_text("o_b_1 0\n")

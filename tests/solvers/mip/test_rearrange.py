@@ -37,7 +37,7 @@ def are_kept(program: IntegerProgram, values: F64) -> bool:
 
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
-def test_a_partial_program_contains_its_plan_and_leaves_orders_free(share: float) -> None:
+def test_a_partial_program_contains_its_plan_and_leaves_some_orders_free(share: float) -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     free: list[int] = []
@@ -59,7 +59,7 @@ def test_a_partial_program_contains_its_plan_and_leaves_orders_free(share: float
     )
 
 
-def test_heights_of_a_plan_are_its_ends_above_the_floor_in_each_live_set() -> None:
+def test_heights_of_a_plan_are_its_highest_ends_above_the_floor_per_live_set() -> None:
     plan = parts(floor=10).rate(column(np.zeros(len(ROWS))), STACK)
     at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
     ends = STACK + SIZES
@@ -78,7 +78,7 @@ def test_a_perturbed_plan_is_valid_different_and_within_the_limit() -> None:
     )
 
 
-def test_a_partial_program_accepts_what_the_whole_program_accepts() -> None:
+def test_a_partial_program_and_the_whole_program_accept_the_same_plans() -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     moves = np.random.default_rng(1)
@@ -101,7 +101,7 @@ def test_a_partial_program_accepts_what_the_whole_program_accepts() -> None:
     assert 0 < sum(of_whole for _, of_whole in verdicts) < len(verdicts)
 
 
-def test_the_best_random_start_exceeds_the_floor_less_than_a_stack() -> None:
+def test_the_best_random_start_exceeds_the_floor_by_less_than_stacking_does() -> None:
     its = parts(floor=10)
     drawn = its.best_start()
     assert drawn is not None

@@ -1,4 +1,4 @@
-"""Packing in a given order: first fit under every constraint, the orders, and rigid bodies."""
+"""Packing in a given order: first fit under every constraint, order rules, and rigid bodies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Make = Callable[..., Packer | PlainPacker]
 
 
 def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
-    """Pack in the given order: try, for each rigid group, every offset from 0 up."""
+    """Return first-fit offsets in the given order, found by trying every offset from 0 for each rigid group."""
     placed: dict[int, int] = {}
     is_met: set[int] = set()
     for i in order.tolist():
@@ -67,7 +67,7 @@ def placeable_order(instance: Instance, q: int, seed: int) -> I64:
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
-def test_first_fit_uses_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
+def test_first_fit_uses_the_lowest_offset_that_violates_no_constraint(features: frozenset[str]) -> None:
     for seed in range(2):
         instance = constrained_instance(seed, 8, features - {"pins"}, None if seed else 40)
         for q in range(len(instance.pools)):
@@ -76,7 +76,7 @@ def test_first_fit_uses_the_lowest_offset_that_breaks_no_rule(features: frozense
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
-def test_the_pack_kernel_and_plain_python_give_the_same_valid_offsets(features: frozenset[str]) -> None:
+def test_the_pack_kernel_and_the_python_packer_agree_under_all_constraints(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = constrained_instance(seed, 30, features, None if seed else 600)
         rng = np.random.default_rng(seed)
@@ -121,14 +121,14 @@ def test_constrained_offsets_near_two_to_the_62_do_not_overflow() -> None:
 
 
 @packers
-def test_packers_place_nothing_if_their_flag_is_set(packer: Make) -> None:
+def test_packers_place_nothing_if_their_stop_flag_is_set(packer: Make) -> None:
     instance = constrained_instance(0, 6, frozenset(CONSTRAINTS))
     pack = PlainPacker(instance, column([1])) if packer is plain_packer else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
 
 
 @packers
-def test_packers_find_high_offsets_legal_for_coprime_pages_and_alignments(packer: Make) -> None:
+def test_packers_find_high_offsets_that_satisfy_coprime_pages_and_alignments(packer: Make) -> None:
     page = 1 << 20
     above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
     offsets = pack_rows(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
@@ -170,7 +170,7 @@ def meetings(instance: Instance, i: int, j: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_traits_agree_with_an_examination_of_every_pair_and_live_set(seed: int) -> None:
+def test_buffer_traits_match_a_naive_computation_over_all_pairs_and_live_sets(seed: int) -> None:
     features = frozenset({"conflicts"}) | ({"holes"} if seed % 2 else frozenset())
     instance = compile_problem(random_problem(seed, 25, features))
     traits, expected = Traits(instance), naive_traits(instance)
@@ -179,7 +179,7 @@ def test_traits_agree_with_an_examination_of_every_pair_and_live_set(seed: int) 
 
 
 @pytest.mark.parametrize("rule", [*RULES, *COST_RULES], ids=lambda rule: rule.name)
-def test_every_order_rule_orders_all_buffers(rule: Rule) -> None:
+def test_every_order_rule_returns_a_permutation_of_the_buffers(rule: Rule) -> None:
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 30, EVERYTHING))
         assert sorted(rule.order(Traits(instance)).tolist()) == list(range(30))
@@ -201,7 +201,7 @@ def test_the_packer_stacks_a_hundred_thousand_buffers_alive_together() -> None:
     assert Packer(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
 
 
-def test_the_packer_agrees_with_plain_python_on_very_different_lifetimes() -> None:
+def test_the_pack_kernel_agrees_with_the_python_packer_on_very_different_lifetimes() -> None:
     rng = np.random.default_rng(1)
     start = rng.integers(0, 900, 700)
     life = np.where(rng.random(700) < 0.1, rng.integers(300, 900, 700), rng.integers(1, 4, 700))
@@ -214,7 +214,7 @@ def test_the_packer_agrees_with_plain_python_on_very_different_lifetimes() -> No
 
 
 @pytest.mark.parametrize("modulus", range(1, 14))
-def test_first_multiple_agrees_with_trying_all_multiples(modulus: int) -> None:
+def test_first_multiple_agrees_with_exhaustive_enumeration(modulus: int) -> None:
     for step in range(2 * modulus + 1):
         for low in range(modulus):
             for high in range(low, modulus):
@@ -223,7 +223,7 @@ def test_first_multiple_agrees_with_trying_all_multiples(modulus: int) -> None:
 
 
 @pytest.mark.drawn
-def test_next_offset_of_a_body_is_the_lowest_legal_for_grid_and_pages() -> None:
+def test_next_offset_of_a_rigid_body_is_the_lowest_legal_for_grid_and_pages() -> None:
     for seed in seeds(25):
         rng = np.random.default_rng(seed)
         lengths = rng.integers(1, 20, int(rng.integers(0, 3))).tolist()
@@ -248,7 +248,7 @@ def glued_members(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int
     return [bodies.body_of(i).members for i in range(len(instance))]
 
 
-def test_glued_pairs_and_chains_of_pairs_become_one_body() -> None:
+def test_glued_pairs_and_chains_of_pairs_become_one_rigid_body() -> None:
     chain = instance_of({"end": 2}, {"start": 1, "end": 4}, {"start": 3}, may_share=[[0, 1], [1, 2]])
     assert glued_members(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
     assert glued_members(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3

@@ -46,14 +46,14 @@ def test_drop_keeps_the_order_of_the_raw_offsets() -> None:
 
 
 @pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
-def test_drop_makes_a_valid_packing_of_any_raw_numbers(raw: list[float]) -> None:
+def test_drop_turns_any_raw_offsets_into_a_valid_packing(raw: list[float]) -> None:
     instance = compile_rows({**A, "size": 2**61}, {**B, "size": 2**62})
     dropped = drop_buffers(instance, np.zeros(2, dtype=np.int64), raw)
     assert dropped is not None
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
 
-def test_dropping_a_plan_again_raises_no_buffer() -> None:
+def test_dropping_a_dropped_plan_raises_no_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
@@ -64,7 +64,7 @@ def test_dropping_a_plan_again_raises_no_buffer() -> None:
         assert (again <= once).all()
 
 
-def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
+def test_place_fills_pools_in_turn_like_placing_each_buffer_in_the_first_pool_that_fits() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 20, frozenset({"pools", "alignment", "holes"})))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
@@ -83,7 +83,7 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
         assert found[1].tolist() == offset.tolist()
 
 
-def test_placing_returns_none_if_a_buffer_fits_nowhere() -> None:
+def test_place_returns_none_if_a_buffer_fits_in_no_pool() -> None:
     instance = compile_rows(A, B, pools=[{"name": "tight", "size": 9}])
     assert place(quick_packer(instance), instance, column([0, 1]), (0,)) is None
 
@@ -124,7 +124,7 @@ def test_a_colocation_group_is_placed_in_the_first_pool_that_holds_all_members()
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_placing_and_dropping_break_no_constraint(seed: int) -> None:
+def test_place_and_drop_violate_no_constraint(seed: int) -> None:
     rng = np.random.default_rng(seed)
     features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
     problem = constrained_problem(seed, 12, features)

@@ -1,4 +1,4 @@
-"""The contract of every registered solver: tiny problems, each feature, and enough, no or cancelled time."""
+"""Contract of every registered solver: valid plans and true claims on tiny problems at any time limit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
 
 
-def test_the_tiny_problems_use_every_constraint() -> None:
+def test_the_problems_of_the_solver_contract_use_every_constraint() -> None:
     asked = frozenset[str]().union(*(compile_problem(problem).features for problem in CONSTRAINED.values()))
     elsewhere = {"clearances", "intervals", "reuse", "same-offset", "equal-use"}
     assert asked >= CONSTRAINTS.keys() - elsewhere, "the first two are of no kind yet, the others have their own"
@@ -97,7 +97,7 @@ def is_above(score: Score, other: Score) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("name", "when"), CASES)
-def test_every_solver_is_valid_claims_nothing_false_and_keeps_its_time(
+def test_every_solver_returns_valid_plans_and_true_claims_within_its_time_limit(
     child: ProcessPoolExecutor, row: SolverRow, name: str, when: str
 ) -> None:
     problem, instance, least = read_and_solved(name)

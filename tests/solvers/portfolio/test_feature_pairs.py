@@ -1,4 +1,4 @@
-"""Pairs of features, just below and above every number of buffers at which the solvers change their method.
+"""Pairs of features, at buffer counts just below and above each threshold where solvers change their method.
 
 `python -m lab.agreement --pairs` runs all sizes, solvers and engines; `test_meeting_kinds.py` has few buffers.
 """
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.drawn]
 
 
 @pytest.mark.parametrize("side", seeds(2))
-def test_plans_of_problems_with_two_features_break_no_rule(side: int) -> None:
+def test_plans_of_small_problems_with_two_features_violate_no_rule(side: int) -> None:
     found = []
     for k, pair in enumerate(PAIRS, side):
         found += complaints(Case(pair, FEW[k % len(FEW)], k), ["auto", SOLVERS[k % len(SOLVERS)]], 0.02)
@@ -27,7 +27,7 @@ def test_plans_of_problems_with_two_features_break_no_rule(side: int) -> None:
 
 
 @pytest.mark.parametrize(("sizes", "every"), [(MANY, 3), (MOST, 9)], ids=["many", "most"])
-def test_plans_of_many_buffers_with_two_features_break_no_rule(sizes: list[int], every: int) -> None:
+def test_plans_of_many_buffers_with_two_features_violate_no_rule(sizes: list[int], every: int) -> None:
     found = []
     for k, pair in enumerate(PAIRS[::every]):
         found += complaints(Case(pair, sizes[k % len(sizes)], k), ["auto"], 0.02)

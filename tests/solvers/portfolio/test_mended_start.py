@@ -36,7 +36,7 @@ def peak(problem: Problem, plan: Plan) -> int | None:
     return sum(int(ends[made.pool == q].max(initial=0)) for q in range(len(problem.pools)))
 
 
-def test_a_plan_of_a_changed_problem_is_mended_to_a_good_start() -> None:
+def test_a_plan_of_a_changed_problem_is_repaired_into_a_good_warm_start() -> None:
     old_problem = public_problems.problem("minimalloc/C.1048576.csv")
     old = solve(old_problem, time_limit_s=5)
     problem = change_problem(old_problem, 3, 0.03)
@@ -52,7 +52,7 @@ def test_a_plan_of_a_changed_problem_is_mended_to_a_good_start() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_fragments_of_a_plan_are_completed_to_a_valid_start_or_none(seed: int) -> None:
+def test_fragments_of_a_plan_become_a_valid_warm_start_or_none(seed: int) -> None:
     problem = random_problem(seed, 14, FEATURES)
     plan = solve(problem, time_limit_s=0.5)
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_fragments_of_a_plan_are_completed_to_a_valid_start_or_none(seed: int) -
     peak(problem, plan.model_copy(update={"placements": wrong}))
 
 
-def test_an_empty_plan_gives_no_start_and_no_error() -> None:
+def test_an_empty_plan_gives_no_warm_start_and_no_error() -> None:
     problem = random_problem(1, 5)
     assert peak(problem, Plan()) is None
     assert solve(problem, start=Plan()).status == "optimal"

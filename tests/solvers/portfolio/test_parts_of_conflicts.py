@@ -1,4 +1,4 @@
-"""Parts of the conflict graph: the peak of parts in parallel is the largest, of stacked parts the sum, both proved."""
+"""Conflict graphs split into parts: the peak is the maximum over parallel parts and the sum over stacked parts."""
 
 from __future__ import annotations
 

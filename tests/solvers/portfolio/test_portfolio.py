@@ -42,7 +42,7 @@ def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
     return [[row.name for row in stage] for stage in portfolio]
 
 
-def test_auto_starts_with_quick_orders_and_ends_with_engines_for_several_pools() -> None:
+def test_the_portfolio_starts_with_greedy_and_ends_with_engines_for_several_pools() -> None:
     portfolio = names(stages.stages_of_solver(SEVERAL, "auto"))
     assert portfolio[0] == ["greedy"]
     assert portfolio[-1] == ["cp-sat", "highs"]
@@ -69,19 +69,19 @@ def test_a_solver_with_a_missing_library_is_refused(monkeypatch: pytest.MonkeyPa
     ],
     ids=lambda row: row.summary,
 )
-def test_auto_leaves_out_unsuitable_solvers(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
+def test_the_portfolio_omits_unsuitable_solvers(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
     assert names(stages.stages_of_solver(SEVERAL, "auto"))[-1] == ["cp-sat"]
 
 
-def test_stages_run_until_the_search_is_over() -> None:
+def test_portfolio_stages_run_until_the_search_is_over() -> None:
     search = search_for(compile_problem(FEATURES["plain"]))
     portfolio = [[GREEDY], [SolverRow("broken", "does not exist", "no_such_module:solve")]]
     assert stages.run(search.instance, search, portfolio) == []
     assert search.stop_reason == "proved"
 
 
-def test_the_solvers_of_one_stage_run_concurrently() -> None:
+def test_the_solvers_of_one_portfolio_stage_run_concurrently() -> None:
     search = search_for(RING)
     ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
     started = time.monotonic()
@@ -102,7 +102,9 @@ def test_a_failing_engine_is_reported_and_the_others_continue(monkeypatch: pytes
 def test_a_plan_found_before_the_named_engine_failed_reports_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ROOT)
     monkeypatch.setitem(registry.BY_NAME, "cbc", RAISER)
-    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(GREEDY, can=frozenset()))  # so that it is not run first
+    monkeypatch.setitem(
+        registry.BY_NAME, "greedy", replace(GREEDY, can=frozenset())
+    )  # prevents greedy from running first
     for deterministic in (False, True):
         plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
         assert (plan.solver, plan.disturbed_by, plan.stop_reason) == ("raiser", "engine-failure", "engine-failure")
@@ -126,7 +128,7 @@ def test_a_named_solver_that_fails_without_a_plan_raises_its_error(
         with pytest.raises(SolverFailedError, match=f"^solver: cbc failed: {said}") as caught:
             solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
         assert caught.value.ways == ["name another one, or none, for what suits the problem"]
-    # A solver that is not needed, as quick orders meet the bound, cannot fail.
+    # A failing solver is not even started if greedy orders reach the lower bound.
     assert solve(FEATURES["plain"], solver="cbc").status == "optimal"
 
 
@@ -143,7 +145,7 @@ def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
         assert search.best.score == (3,)
 
 
-def test_a_fault_in_the_quick_orders_is_reported_and_a_plan_still_found(
+def test_a_crash_of_the_greedy_orders_is_reported_and_a_plan_is_still_found(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = replace(GREEDY, where="no_such_module:solve")
@@ -166,7 +168,7 @@ HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))
 
 
 @pytest.mark.parametrize("most", range(1, 9))
-def test_all_threads_of_a_search_are_within_the_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_threads_of_a_search_stay_within_the_thread_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, str(most))
     assert max_threads() == most
     for count in range(1, 6):

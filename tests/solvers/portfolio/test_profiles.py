@@ -1,4 +1,4 @@
-"""Profiles, weighted sums and limits on slowdown, against all choices of pools."""
+"""Profiles, weighted sums and slowdown limits match enumeration of all pool choices."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def draw_problem(seed: int, fast_pools: int | None = None) -> Problem:
 
 
 def ending_at(problem: Problem, size: int) -> Problem:
-    """Return the problem of least cost with the last pool limited to `size` bytes."""
+    """Return the problem under profile "balanced" with the last pool limited to `size` bytes."""
     asked = replace_profile(problem, "balanced")
     return asked.model_copy(update={"pools": (*asked.pools[:-1], asked.pools[-1].model_copy(update={"size": size}))})
 
 
 def moved_at_a_price(problem: Problem, plan: Plan) -> float:
-    """Return the bytes moved, weighted by the position of each buffer's pool (the first pool is free)."""
+    """Return the traffic in bytes, weighted by the index of each buffer's pool (the first pool is free)."""
     rows, names = {row.id: row for row in problem.buffers}, [pool.name for pool in problem.pools]
     moved = {name: row.size if row.traffic is None else row.traffic for name, row in rows.items()}
     return float(sum(moved[row.id] * names.index(row.pool) for row in plan.placements))
 
 
 @pytest.mark.parametrize("problem", [SPILLS, *map(draw_problem, range(6))])
-def test_profiles_size_and_balanced_minimise_their_goals_in_order(problem: Problem) -> None:
+def test_profiles_size_and_balanced_minimise_their_objectives_lexicographically(problem: Problem) -> None:
     ends = oracle.best_score(problem)
     assert ends is not None
     size = solve(problem, profile="size")
@@ -81,8 +81,8 @@ def test_profile_speed_minimises_the_cost_and_then_the_last_pool(problem: Proble
 
 
 def test_cost_of_profile_speed_never_rises_with_a_larger_fast_memory() -> None:
-    # Filling pools in their order puts large buffers with little traffic into the fast memory first, which needs less
-    # of the last pool than the cheapest plan.
+    # Filling pools in order puts large buffers of little traffic into the fast pool, which needs less of the last
+    # pool than the cheapest plan.
     rows = [("idle", 300, 0, 9, 10), ("busy", 90, 0, 9, 9000), ("hot", 80, 2, 5, 8000), ("cold", 200, 1, 7, 20)]
     problem = Problem.model_validate(
         {
@@ -103,7 +103,7 @@ def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
     assert plans[0].reproducible
 
 
-def test_the_verifier_takes_the_gap_of_the_first_unmet_goal() -> None:
+def test_the_verifier_expects_the_gap_of_the_first_unproved_objective() -> None:
     plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
     cost = replace_profile(SPILLS, "speed")
     assert plan.cost is not None
@@ -138,18 +138,18 @@ def two_pool_problem(a: Mapping[str, object], b: Mapping[str, object], **fields:
         ("balanced", two_pool_problem(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
     ],
 )
-def test_profiles_keep_priced_pairs_apart_at_the_least_peak(profile: str, problem: Problem, peak: int) -> None:
+def test_profiles_avoid_reuse_costs_at_the_minimum_peak(profile: str, problem: Problem, peak: int) -> None:
     plan = solve(problem, profile=profile)
     assert (plan.status, plan.cost, plan.peak) == ("optimal", 0, peak)
 
 
 @pytest.mark.parametrize("homes", [["fast"], ["fast", "slow"]])
-def test_accept_fit_gives_a_feasible_plan_without_cost(homes: list[str]) -> None:
+def test_accept_fit_returns_a_feasible_plan_without_a_cost(homes: list[str]) -> None:
     plan = solve(two_pool_problem({"size": 1, "pools": ["fast"]}, {"size": 1, "pools": homes}), accept="fit")
     assert (plan.status, plan.stop_reason, plan.cost) == ("feasible", "accepted", None)
 
 
-def test_profiles_of_nine_buffers_are_optimal_only_if_all_ends_are_proved() -> None:
+def test_a_profile_is_optimal_only_if_the_ends_of_all_pools_are_proved() -> None:
     rows = [{"id": k, "size": 5, "start": k, "end": k + 1, "alignment": 4 if k % 2 else 1} for k in range(9)]
     reuse = [{"pairs": [[a, b] for a in range(9) for b in range(a)], "cost": 1}]
     pools = [{"name": "fast", "size": 40}, {"name": "slow"}]
@@ -160,7 +160,7 @@ def test_profiles_of_nine_buffers_are_optimal_only_if_all_ends_are_proved() -> N
         assert plan.status == ("optimal" if ends_are_least else "feasible")
 
 
-def test_the_peak_bound_of_several_pools_is_at_most_the_least_total() -> None:
+def test_the_peak_bound_of_several_pools_is_at_most_the_minimum_total() -> None:
     data = {"id": "c", "size": 5, "start": 2, "end": 3, "alignment": 4}
     rows = [
         {"id": "a", "size": 1, "start": 0, "end": 1, "pools": ["fast"]},
@@ -174,7 +174,7 @@ def test_the_peak_bound_of_several_pools_is_at_most_the_least_total() -> None:
     assert plan.lower_bound <= 6
 
 
-def test_the_use_of_pools_is_updated_after_the_cost_step_of_a_profile() -> None:
+def test_pool_usage_is_updated_after_the_cost_step_of_a_profile() -> None:
     rows = [
         {"id": "a", "size": 6, "start": 2, "end": 3},
         {"id": "b", "size": 2, "start": 3, "end": 4},
@@ -197,7 +197,7 @@ def test_the_use_of_pools_is_updated_after_the_cost_step_of_a_profile() -> None:
 
 
 @pytest.mark.parametrize(("seed", "solver"), [(1, "auto"), (4, "auto"), (44, "auto"), (5, "highs"), (6, "cp-sat")])
-def test_profiles_of_weights_minimise_the_weighted_sum(seed: int, solver: str) -> None:
+def test_a_profile_of_weights_minimises_the_weighted_sum_of_pool_ends(seed: int, solver: str) -> None:
     problem, draw = draw_problem(seed, 1 + seed % 2), random.Random(seed)
     weights = {pool.name: draw.choice([1, 2, 3, 1.5]) for pool in problem.pools if draw.random() < 0.8} or {"slow": 2}
     least = min(
@@ -227,21 +227,21 @@ def test_a_slowdown_limit_minimises_the_last_pool_within_that_cost(seed: int, pe
     assert verify(problem, plan.model_copy(update={"cost_limit": least[1] - 1})) != () or least[1] == 0
 
 
-def test_profiles_of_weights_report_infeasible_problems() -> None:
+def test_a_profile_of_weights_reports_an_infeasible_problem() -> None:
     problem = draw_problem(1, 2).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
     plan = solve(problem, profile={"slow": 1})
     assert (plan.status, verify(problem, plan)) == ("infeasible", ())
 
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat", "memory-choice", "few", "greedy", "local-search"])
-def test_named_solvers_compute_costs_as_the_default_does(solver: str) -> None:
+def test_named_solvers_minimise_costs_under_the_default_profile(solver: str) -> None:
     rows = [("a", 4, 2, 4), ("b", 3, 0, 1), ("c", 6, 0, 2)]
     buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
 
     plan = solve(problem, solver=solver, time_limit_s=20)
 
-    # At the least end of "mid", 6, moving "a" there as well would cost 4 more than necessary.
+    # "mid" ends at 6 at least; moving "a" there as well would add an avoidable cost of 4.
     assert (plan.profile, plan.cost, [use.used for use in plan.pools]) == ("balanced", 6, [4, 6])
 
 

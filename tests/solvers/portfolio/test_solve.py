@@ -1,4 +1,4 @@
-"""The entry of all searches: options, true claims, cancelling, and only verified plans."""
+"""`solve`: options, true claims, cancellation, and only verified plans."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.support.depth import GRACE_S
 from tests.support.tiny import FEATURES
 
 RING = FEATURES["a ring of conflicts"]
-"""Its optimum, 6, is above its lower bound, 4, and above the bounds that quick orders can prove."""
+"""A ring of conflicts whose optimum, 6, is above its lower bound, 4, and above bounds of greedy orders."""
 FULL_RING = FEATURES["infeasible, which no live set and no clique shows"]
 
 
 @pytest.fixture
 def liars(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the solvers that make false claims."""
+    """Register solvers that make false claims (`tests.support.false_claims`)."""
     for function in ("overlaps", "denies", "exaggerates", "waits"):
         row = false_claims.row(function)
         monkeypatch.setitem(registry.BY_NAME, row.name, row)
@@ -49,7 +49,7 @@ def assert_is_plan(problem: Problem, plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_solve_settles_every_tiny_problem_as_brute_force_does(name: str) -> None:
+def test_solve_agrees_with_brute_force_on_every_tiny_problem(name: str) -> None:
     problem = FEATURES[name]
     plan, least = solve(problem, profile=None if problem.objective == "cost" else "size"), oracle.best_score(problem)
     if least is None:
@@ -67,7 +67,7 @@ def test_solve_settles_every_tiny_problem_as_brute_force_does(name: str) -> None
 
 @pytest.mark.parametrize("name", FEATURES)
 @pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
-def test_solve_without_time_returns_at_once_and_claims_nothing_false(name: str, solver: str) -> None:
+def test_solve_with_almost_no_time_returns_immediately_without_false_claims(name: str, solver: str) -> None:
     problem = FEATURES[name]
     missing = compile_problem(problem).features - (EVERYTHING if solver == "auto" else registry.BY_NAME[solver].can)
     if missing:
@@ -119,7 +119,7 @@ def test_a_plan_within_the_accepted_gap_ends_the_search(accept: str | float, lia
     assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", "accepted", 6, 4)
 
 
-def test_a_heuristic_without_further_moves_ends_at_its_work_limit() -> None:
+def test_a_greedy_search_without_further_moves_stops_with_work_limit() -> None:
     plan = solve(RING, solver="greedy")
     assert (plan.status, plan.stop_reason, plan.peak, plan.gap) == ("feasible", "work_limit", 6, 0.5)
 
@@ -148,7 +148,7 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
     assert_is_plan(RING, plan)
 
 
-def test_a_search_cancelled_before_its_start_answers_at_once() -> None:
+def test_a_search_cancelled_before_its_start_returns_immediately() -> None:
     cancelled = threading.Event()
     cancelled.set()
     started = time.monotonic()
@@ -217,7 +217,7 @@ def test_a_search_can_continue_in_another_thread_after_the_quick_orders() -> Non
     assert (plan.status, plan.peak) == ("optimal", 6)
 
 
-def test_a_problem_settled_by_quick_orders_takes_one_step() -> None:
+def test_a_problem_solved_by_the_greedy_orders_needs_no_further_step() -> None:
     result = OneSearch(FEATURES["plain"], SolveOptions()).begin()
     assert result is not None
     assert result.plan.status == "optimal"
@@ -248,7 +248,7 @@ def test_deterministic_plans_do_not_depend_on_the_hash_seed() -> None:
     assert first == second or b'"reproducible":false' in first + second
 
 
-def test_a_proof_about_few_buffers_is_repeated_before_it_is_trusted(
+def test_a_proof_about_few_buffers_is_checked_by_a_second_search_before_it_is_trusted(
     liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))

@@ -1,4 +1,4 @@
-"""Solvers in separate processes: their possible faults, and that no process remains afterwards."""
+"""Isolated solvers: failures of their processes become engine errors, and no process remains."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
     assert_gone_soon(pids)
 
 
-def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_an_isolated_solver_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-m", "tests.support.isolated"])
     try:
         pids = wait_for_pids(tmp_path / "pids")

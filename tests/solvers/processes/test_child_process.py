@@ -1,4 +1,4 @@
-"""Child processes: their answers, environment and rights, and the reasons to end them."""
+"""Child processes: answers, environment, privileges, memory limits and termination."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_answer_of_a_child_process_keeps_its_arrays() -> None:
         assert child.wait() == 0
 
 
-def test_a_pickle_from_a_child_process_is_never_loaded(tmp_path: Path) -> None:
+def test_a_pickle_from_a_child_process_is_never_unpickled(tmp_path: Path) -> None:
     with ChildProcess(_MODULE, environment=_WHERE) as child:
         child.give(tmp_path / "harm")
         with pytest.raises(ValueError, match="expected value"):
@@ -50,7 +50,7 @@ def test_a_child_that_exceeds_its_memory_limit_is_killed() -> None:
         assert (child.stopped_by, child.wait()) == ("memory", -signal.SIGKILL)
 
 
-def test_a_child_process_is_killed_when_over_and_its_memory_is_known() -> None:
+def test_a_child_process_is_killed_when_its_search_is_over_and_its_peak_memory_is_known() -> None:
     with ChildProcess(_MODULE, lambda: True, environment=_WHERE) as child:
         with pytest.raises(EOFError):
             child.answer()
@@ -68,7 +68,7 @@ def test_process_modules_import_on_systems_without_resource_limits() -> None:
 _SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
 
 
-def test_a_child_process_gets_no_secrets_no_rights_and_writes_no_file(
+def test_a_child_process_has_no_secrets_or_privileges_and_cannot_write_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in _SECRETS:
@@ -97,7 +97,7 @@ def test_a_child_process_gets_no_secrets_no_rights_and_writes_no_file(
         ({}, None),
     ],
 )
-def test_processors_are_limited_by_the_quota_of_a_container(
+def test_the_processor_count_respects_the_cpu_quota_of_a_container(
     tmp_path: Path, files: dict[str, str], most: int | None
 ) -> None:
     for name, text in files.items():

@@ -23,7 +23,7 @@ with make_temporary_folder() as name:
 """
 
 
-def test_temporary_folders_of_a_killed_process_are_removed_by_the_next(
+def test_temporary_folders_of_a_killed_process_are_removed_by_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

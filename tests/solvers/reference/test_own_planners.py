@@ -1,4 +1,4 @@
-"""`--solver module:function`: a caller's planner, run in a separate process and verified like any solver."""
+"""`--solver module:function`: a user's planner, run in a separate process and verified like any solver."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("in_pools", TWO_POOLS, [8, 4]),
     ],
 )
-def test_plans_of_a_callers_planner_are_verified_and_bounded(function: str, problem: Problem, peaks: list[int]) -> None:
+def test_user_planners_get_verification_and_lower_bounds(function: str, problem: Problem, peaks: list[int]) -> None:
     plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")
     assert memplan.verify(problem, plan).valid
 
 
 @pytest.mark.slow
-def test_a_callers_planner_that_breaks_rules_or_does_not_end_gives_no_plan() -> None:
+def test_a_user_planner_that_breaks_rules_or_times_out_gives_no_plan() -> None:
     found = [
         memplan.solve(PROBLEM, solver=f"mine:{name}", time_limit_s=limit_s)
         for name, limit_s in (("overlapping", 20), ("one_only", 20), ("sleepy", 0.5))
@@ -105,7 +105,7 @@ def test_a_callers_planner_that_breaks_rules_or_does_not_end_gives_no_plan() -> 
         ("no_such_module:plan", "got none named no_such_module"),
     ],
 )
-def test_errors_in_a_callers_planner_are_reported(name: str, sentence: str) -> None:
+def test_errors_in_a_user_planner_are_reported(name: str, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
         memplan.solve(PROBLEM, solver=name, time_limit_s=20)
     assert sentence in str(caught.value)
@@ -121,9 +121,7 @@ def test_errors_in_a_callers_planner_are_reported(name: str, sentence: str) -> N
         (memplan.solve(PROBLEM, solver="greedy"), [(0, 0, 0), (1, 0, 8)]),
     ],
 )
-def test_a_callers_planner_may_return_lists_arrays_dicts_or_plans(
-    answer: object, rows: list[tuple[int, int, int]]
-) -> None:
+def test_a_user_planner_may_return_a_list_array_dict_or_plan(answer: object, rows: list[tuple[int, int, int]]) -> None:
     assert sorted(rows_of(PROBLEM, answer)) == sorted(rows)
 
 
@@ -141,7 +139,7 @@ def test_a_callers_planner_may_return_lists_arrays_dicts_or_plans(
         ({"a": (["x"], 0)}, "must return an offset, or a pool and an offset"),
     ],
 )
-def test_invalid_return_values_of_a_callers_planner_are_refused(answer: object, sentence: str) -> None:
+def test_invalid_return_values_of_a_user_planner_are_refused(answer: object, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
         rows_of(PROBLEM, answer)
     assert sentence in str(caught.value)
@@ -155,7 +153,7 @@ def test_a_planner_name_that_is_not_module_and_function_is_refused() -> None:
         memplan.solve(PROBLEM, solver="mine:stack", deterministic=True)
 
 
-def test_a_callers_planner_is_refused_through_a_server(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_user_planner_is_refused_through_a_server(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="must be one of auto"):
         OneSearch(PROBLEM, SolveOptions(solver="mine:stack"))
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
@@ -165,9 +163,7 @@ def test_a_callers_planner_is_refused_through_a_server(capfd: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-def test_the_command_runs_a_planner_from_the_working_directory(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_plan_runs_a_user_planner_from_the_working_directory(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
     assert main(["plan", "two.json", "--solver", "mine:listed", "--time-limit", "20"]) == 0
     assert json.loads(capfd.readouterr().out)["solver"] == "mine:listed"

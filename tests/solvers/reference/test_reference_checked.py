@@ -1,4 +1,4 @@
-"""Reference planners as solvers: refused for rules they lack, and verified."""
+"""Reference planners as solvers: unsupported constraints are refused, and plans are verified."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIGHT: dict[str, Any] = {
         {"id": "c", "size": 6, "start": 1, "end": 2},
     ]
 }
-"""12 bytes suffice; ExecuTorch needs 16, as only one of two buffers fits into an object of 10 bytes."""
+"""The optimum is 12 bytes; ExecuTorch's greedy needs 16, because b and c do not both fit a's 10-byte object."""
 EASY: dict[str, Any] = {"buffers": TIGHT["buffers"][:2]}
 
 
@@ -40,7 +40,7 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, control: Control
 
 @pytest.mark.parametrize("planner", reference_planners())
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_reference_planner_refuses_explains_or_gives_a_valid_plan(name: str, planner: str) -> None:
+def test_a_reference_planner_refuses_explains_or_returns_a_valid_plan(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
     if cannot := checked.needed_features(problem, compile_problem(problem)) - reference_planners()[planner].can:
         with pytest.raises(OptionError, match=f"solver: {planner} does not support {', '.join(sorted(cannot))}"):
@@ -85,7 +85,7 @@ def test_a_reference_plan_that_breaks_a_rule_is_refused_with_the_rule() -> None:
     assert plan.explanation.buffers == ("b",)
 
 
-def test_infeasibility_is_reported_only_with_a_proof() -> None:
+def test_a_reference_planner_reports_infeasibility_only_with_a_proof() -> None:
     plan = plan_of({**TIGHT, "pools": [{"size": 11}]})
     assert plan.status == "infeasible"
     assert plan.explanation is not None
@@ -114,11 +114,11 @@ def test_a_cancelled_reference_planner_reports_that_it_was_stopped() -> None:
 
 
 def place_nothing(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return no placements, and four buffers that fitted nowhere."""
+    """A planner that places nothing and reports four buffers that fit nowhere."""
     return PlannerAnswer({}, stuck=(0, 1, 2, 3))
 
 
-def test_at_most_three_buffers_that_fit_nowhere_are_named() -> None:
+def test_at_most_three_unplaced_buffers_of_a_reference_planner_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:place_nothing")
     instance = compile_problem(problem)

@@ -1,4 +1,4 @@
-"""The incumbent of a search, accepted claims, and explanations of infeasibility."""
+"""A search's incumbent, its acceptance of claims, and explanations of infeasibility."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
-"""Five buffers of one unit (2 bytes); the lower bound is 2 units and the optimum 3."""
+"""A ring of five one-unit buffers (2 bytes each); its lower bound is 2 units, its optimum 3."""
 FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
 ONE_POOL = column(np.zeros(5))
 TOWER, FOUR_HIGH, OPTIMUM = column([0, 1, 2, 3, 4]), column([0, 1, 2, 3, 1]), column([0, 1, 0, 1, 2])
@@ -28,7 +28,7 @@ def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None 
     return Search(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
 
 
-def test_search_keeps_the_better_assignment() -> None:
+def test_a_search_keeps_the_better_assignment_as_incumbent() -> None:
     search = search_for(RING)
     assert search.offer(ONE_POOL, TOWER, "first:size")
     assert search.offer(ONE_POOL, FOUR_HIGH, "first:area")
@@ -44,7 +44,7 @@ def test_an_assignment_at_the_lower_bound_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_search_accepts_the_lower_of_two_engines_bounds() -> None:
+def test_a_search_accepts_the_lower_of_the_bounds_of_two_engines() -> None:
     search = search_for(RING)
     search.offer_bound((4,), "cp-sat")
     search.offer_bound((3,), "highs")
@@ -61,7 +61,7 @@ def test_a_plan_at_a_bound_that_two_engines_agree_on_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_infeasibility_is_accepted_when_two_engines_agree() -> None:
+def test_claimed_infeasibility_is_accepted_when_two_engines_agree() -> None:
     search = search_for(FULL_RING)
     search.claim_infeasible("cp-sat")
     search.claim_infeasible("cp-sat")
@@ -194,7 +194,7 @@ def test_explanations_name_colliding_pins() -> None:
     assert found["message"].startswith("pinned: ")
 
 
-def test_explanations_of_pairwise_conflicts_have_no_time() -> None:
+def test_explanations_of_explicit_conflicts_have_no_time() -> None:
     rows = [{"id": name, "size": 10} for name in "abc"]
     pairs = [["a", "b"], ["b", "c"], ["a", "c"]]
     found = explanation_fields(buffers=rows, conflicts=pairs, pools=[{"name": "sram", "size": 25}])

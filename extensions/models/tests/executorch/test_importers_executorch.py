@@ -111,7 +111,7 @@ def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "own", "bound"), [("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)])
-def test_the_plan_in_a_program_is_imported(name: str, own: int, bound: int) -> None:
+def test_the_memory_plan_in_an_executorch_program_is_imported(name: str, own: int, bound: int) -> None:
     found = import_program((MODELS / f"{name}.pte").read_bytes())
     assert found.own_peak == own
     assert solve(found.problem).peak == bound

@@ -91,7 +91,7 @@ def deploy_and_compile(*options: str) -> None:
     run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "net.c", "-o", "net.o")
 
 
-def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(project: Path) -> None:
+def test_the_tutorial_has_twelve_lines_and_all_its_snippets_compile(project: Path) -> None:
     deploy_and_compile()
     first, second = blocks("cpp")
     assert len(first.splitlines()) <= 12
@@ -102,7 +102,7 @@ def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(proje
 
 
 @pytest.mark.parametrize("section", re.findall(r"^\| [\w-]+ \| `(\.[\w.]+)` \|", PAGE, re.MULTILINE))
-def test_the_arena_is_in_the_section_of_each_board(project: Path, section: str) -> None:
+def test_the_generated_arena_is_in_the_linker_section_of_each_board(project: Path, section: str) -> None:
     deploy_and_compile("--section", section)
     assert section in run("arm-none-eabi-objdump", "-h", "net.o")
 

@@ -45,7 +45,7 @@ def test_convert_writes_another_order_if_it_lowers_the_peak() -> None:
     assert found.arena.head < found.given.head
 
 
-def test_convert_keeps_the_given_model_if_no_form_is_better(tmp_path: Path, capfd: Captured) -> None:
+def test_convert_keeps_the_given_model_if_no_deployment_form_is_better(tmp_path: Path, capfd: Captured) -> None:
     found = deploy_model(KWS)
     assert (form_of(found), found.files[0].data) == ("given", KWS)
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
@@ -55,7 +55,7 @@ def test_convert_keeps_the_given_model_if_no_form_is_better(tmp_path: Path, capf
     assert target.read_bytes() == KWS
 
 
-def test_convert_reports_a_size_that_is_too_small_for_every_form(tmp_path: Path, capfd: Captured) -> None:
+def test_convert_reports_an_arena_size_too_small_for_every_deployment_form(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
     assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1

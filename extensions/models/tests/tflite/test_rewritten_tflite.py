@@ -82,7 +82,7 @@ def test_the_arena_never_grows_with_the_allowed_multiplications() -> None:
     assert arenas[-1] < arenas[1] < arenas[0]
 
 
-def test_another_order_is_written_if_no_form_in_parts_needs_less(
+def test_another_order_is_written_if_no_partitioned_form_needs_a_smaller_arena(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_ORDER_S", 60.0)
@@ -112,7 +112,7 @@ def test_an_average_pool_with_padding_runs_whole() -> None:
 
 
 @pytest.mark.slow
-def test_tflite_micro_needs_half_the_arena() -> None:
+def test_a_rewritten_model_needs_half_the_arena_in_tflite_micro() -> None:
     micro = pytest.importorskip(
         "tflite_micro.python.tflite_micro.runtime", reason="arenas are measured where TFLite Micro is installed"
     )

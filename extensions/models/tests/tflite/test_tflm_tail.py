@@ -47,7 +47,7 @@ def test_the_computed_arena_equals_the_measured_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
+def test_the_runtime_starts_in_the_computed_arena_but_not_in_a_smaller_one(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime

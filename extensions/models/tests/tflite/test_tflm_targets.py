@@ -34,7 +34,7 @@ def arena_bytes(data: bytes, target: str | None, kernels: str | None = None, **o
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_models_start_in_the_computed_arena_and_in_no_smaller_one(seed: int) -> None:
+def test_random_models_start_in_the_computed_arena_but_not_in_a_smaller_one(seed: int) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite_micro")
     models = [row for k, row in enumerate(draw_models(24, seed)) if k % 15 == seed]
     counted: Counter[str] = Counter()

@@ -253,7 +253,7 @@ def test_the_analysis_and_shadow_execution_agree_with_brute_force() -> None:
 
 
 @pytest.mark.drawn
-def test_the_reading_by_usage_and_nested_has_the_least_live_peak() -> None:
+def test_lifetimes_by_usage_with_nested_temporaries_have_the_minimum_live_peak() -> None:
     for seed in seeds(50):
         try:
             found = analyse(operations_from(random_program(seed)))

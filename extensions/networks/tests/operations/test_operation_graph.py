@@ -168,7 +168,7 @@ def test_bytes_along_counts_the_live_bytes_of_each_operation() -> None:
     assert (peak_of(GRAPH, range(4)), peak_of(GRAPH, [0, 1, 2, 3]), peak_of(GRAPH, [3, 1, 0, 2])) == (34, 34, 39)
 
 
-def test_a_given_tensor_counts_before_the_first_operation() -> None:
+def test_a_given_tensor_is_alive_before_the_first_operation() -> None:
     graph = graph_from({"size": [9, 5], "kept": [0]})
     assert (peak_of(graph, []), bytes_after(graph, [])) == (9, 9)
 

@@ -173,7 +173,7 @@ def test_refutation_uses_the_options_of_the_search() -> None:
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_order_notes_answers_before_it_has_a_plan(recompute: bool) -> None:
+def test_order_records_interim_answers_before_it_has_a_plan(recompute: bool) -> None:
     ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
     graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
     options = OrderOptions(time_limit_s=0.2, recompute=recompute, within=8 if recompute else None)

@@ -95,7 +95,9 @@ def test_comparisons_are_proved_for_unbounded_symbols() -> None:
         ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
     ],
 )
-def test_only_sizes_that_may_be_negative_are_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
+def test_only_symbolic_sizes_that_may_be_negative_are_refused(
+    size: str, symbol: dict[str, int], sentence: str | None
+) -> None:
     rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
     problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
     if sentence is None:

@@ -63,7 +63,7 @@ def test_ggmls_own_plan_is_read_and_valid(name: str, own: int) -> None:
     assert model.own_peak == own
 
 
-def test_the_own_peak_of_lenet_equals_the_peak_measured_inside_ggml() -> None:
+def test_the_imported_ggml_peak_of_lenet_equals_the_peak_measured_inside_ggml() -> None:
     model = read_model(recorded_graph("lenet"))
     plan = solve(model.problem)
     assert (len(model.problem.buffers), model.own_peak) == (11, 1_078_784)

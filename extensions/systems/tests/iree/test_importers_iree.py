@@ -95,7 +95,7 @@ def test_irees_own_peak_is_read_from_the_dump_after_the_pass_of_the_same_functio
     assert read_model(data + TITLE % b"After" + printed_layout(b"256")).own_peak == 256
 
 
-def test_packs_in_dumps_of_other_passes_are_ignored() -> None:
+def test_iree_packs_in_dumps_of_other_passes_are_ignored() -> None:
     earlier = PACKS.replace(b"[0, 1]", b"[0, 7]")
     other = TITLE.replace(b"iree-stream-layout-slices", b"iree-stream-schedule-allocation")
     found = read_model(other % b"After" + earlier + TITLE % b"Before" + PACKS)

@@ -174,7 +174,7 @@ def test_the_rounded_end_of_a_spec_must_be_within_its_memory() -> None:
 
 
 @pytest.mark.deep
-def test_as_few_bytes_as_possible_are_placed_in_the_last_memory() -> None:
+def test_the_plan_minimises_the_bytes_in_the_last_memory() -> None:
     asked = ConstrainedGraph(
         160, 144, 96, sizes=(256, 4096)
     )  # a greedy planner by size places 160 and 96 in the first memory and spills 144 bytes

@@ -35,7 +35,7 @@ def test_an_output_is_alive_from_its_node_to_its_last_reader() -> None:
     }
 
 
-def test_a_nop_node_is_a_view() -> None:
+def test_a_nop_node_of_tvm_is_read_as_a_view() -> None:
     found = read_model(perceptron())
     assert found.views == ViewFacts(aliases=1, alias_bytes=128)
     assert [row.alias_of for row in found.problem.buffers if row.id == "main/reshape"] == ["main/dense"]

@@ -98,9 +98,7 @@ def test_the_linker_script_places_every_buffer_at_its_planned_address(compiler: 
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_linker_script_without_c_source_reserves_the_bytes_of_the_pools(
-    compiler: list[str], tmp_path: Path
-) -> None:
+def test_a_linker_script_without_c_source_reserves_the_bytes_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
     write_files(two_memories(), "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     (tmp_path / "program.c").write_text(

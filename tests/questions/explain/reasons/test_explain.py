@@ -1,4 +1,4 @@
-"""Reasons that nothing fits: enough for it, and nothing in them is too much; brute force is the judge."""
+"""Reasons for infeasibility are infeasible themselves and irreducible, as judged by brute force."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_a_reason(problem: Problem, found: Explanation) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_a_reason_is_infeasible_and_feasible_without_any_one_member() -> None:
+def test_a_reason_is_infeasible_and_becomes_feasible_without_any_one_member() -> None:
     explained = 0
     for feature in FEATURES:
         for seed in seeds(2):
@@ -66,7 +66,7 @@ def test_a_reason_is_infeasible_and_feasible_without_any_one_member() -> None:
 
 
 @pytest.mark.drawn
-def test_the_reason_of_a_random_infeasible_problem_is_infeasible() -> None:
+def test_the_reason_for_a_random_infeasible_problem_is_itself_infeasible() -> None:
     explained = 0
     for seed in seeds(30):
         problem = random_tiny(seed)
@@ -79,12 +79,12 @@ def test_the_reason_of_a_random_infeasible_problem_is_infeasible() -> None:
 
 
 @pytest.mark.slow
-def test_rules_of_single_buffers_can_be_members_of_a_reason() -> None:
+def test_a_reason_for_infeasibility_can_include_rules_of_single_buffers() -> None:
     found = reason(CONSTRAINED["infeasible for a page"])
     assert [rule.rule for rule in found.rules] == ["no_cross", "no_cross"]
 
 
-def test_colliding_pins_are_named_as_the_reason() -> None:
+def test_explain_names_colliding_pins_as_the_reason_for_infeasibility() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": k, "end": k + 2} for k in range(20)]
     rows[7]["offset"], rows[8]["offset"] = 0, 5
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
@@ -94,21 +94,21 @@ def test_colliding_pins_are_named_as_the_reason() -> None:
     assert "7 pinned at 0" in found.message
 
 
-def test_the_allowed_pools_of_a_pinned_buffer_can_be_a_member_of_a_reason() -> None:
+def test_a_reason_for_infeasibility_can_include_the_allowed_pools_of_a_pinned_buffer() -> None:
     rows = [{"id": "a", "size": 7, "start": 0, "end": 2, "offset": 7, "pools": ["slow"]}]
     pools = [{"name": "fast", "size": 8}, {"name": "slow", "size": 4}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert [(rule.rule, rule.value) for rule in found.rules] == [("pools", ("slow",))]
 
 
-def test_a_reserved_range_can_be_a_member_of_a_reason() -> None:
+def test_a_reason_for_infeasibility_can_include_a_reserved_range() -> None:
     rows = [{"id": "a", "size": 60, "start": 0, "end": 2}, {"id": "b", "size": 9, "start": 4, "end": 5}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100, "reserved": [[50, 1]]}]}))
     assert found.buffers == ("a",)
     assert [(rule.rule, rule.value) for rule in found.rules] == [("reserved", (50, 1))]
 
 
-def test_a_live_set_above_the_capacity_is_the_reason_without_any_search() -> None:
+def test_explain_names_a_live_set_above_the_capacity_without_any_search() -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     peak = solve(problem).peak
     assert peak is not None
@@ -117,7 +117,7 @@ def test_a_live_set_above_the_capacity_is_the_reason_without_any_search() -> Non
     assert found.needed == peak
 
 
-def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
+def test_infeasibility_beyond_live_sets_is_explained_by_an_infeasible_core() -> None:
     problem = full_load(0, 14)
     peak = solve(problem, time_limit_s=20).peak
     assert peak is not None
@@ -136,7 +136,7 @@ def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
         assert solve(cut_down(resize_pool(problem, peak - 1), rest, ())).status == "optimal"
 
 
-def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
+def test_explain_names_buffers_confined_to_one_of_two_pools() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(3)]
     rows += [{"id": 9, "size": 50, "start": 0, "end": 3}]
     pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
@@ -146,7 +146,7 @@ def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
     assert found.pool == "fast"
 
 
-def test_a_cancelled_explanation_states_what_is_known() -> None:
+def test_a_cancelled_explanation_returns_its_partial_reason() -> None:
     cancelled = threading.Event()
     problem = full_load(0, 14)
     peak = solve(problem, time_limit_s=20).peak or 0
@@ -159,7 +159,7 @@ def test_a_cancelled_explanation_states_what_is_known() -> None:
     assert found.calls == 0
 
 
-def test_a_deterministic_reason_has_no_time_in_it() -> None:
+def test_a_deterministic_explanation_omits_its_wall_time() -> None:
     problem = resize_pool(full_load(0, 14), 1003)
     options = ExplainOptions(deterministic=True)
     assert reason(problem, options) == reason(problem, options)
@@ -167,7 +167,7 @@ def test_a_deterministic_reason_has_no_time_in_it() -> None:
 
 
 @pytest.mark.parametrize(("size", "end"), [(2**61, 1), (2**62, 1), (2**62, 2**62)])
-def test_sizes_and_times_near_the_largest_are_explained_without_warnings(size: int, end: int) -> None:
+def test_explain_handles_sizes_and_times_near_2_to_62_without_warnings(size: int, end: int) -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": size, "start": 1 - end, "end": end} for k in range(5)]
     rows += [{"id": "empty", "size": 0, "start": 0, "end": end}, {"id": "timeless", "size": 0}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 2**62}]}))
@@ -175,24 +175,24 @@ def test_sizes_and_times_near_the_largest_are_explained_without_warnings(size: i
     assert found.missing_bytes == 5 * size - 2**62
 
 
-def test_the_sufficient_size_is_proved_least_if_all_smaller_sizes_are_ruled_out() -> None:
-    # So little time that no bound meets the peak: what is known of smaller sizes decides.
+def test_the_sufficient_pool_size_is_proved_minimal_if_all_smaller_sizes_are_ruled_out() -> None:
+    # The time is too short to prove the peak, so only the known refutation of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
-    for least, is_proved in ((0, False), (2**40, True)):  # nothing proves J in so little time
+    for least, is_proved in ((0, False), (2**40, True)):  # problem J is not proved in so little time
         found = sufficient_size(problem, "default", least, Control.from_limit(0.05))
         assert found is not None
         assert found.proved is is_proved
 
 
-def test_the_sufficient_size_has_room_for_pinned_buffers_of_size_zero() -> None:
+def test_the_sufficient_pool_size_includes_pinned_zero_size_buffers() -> None:
     rows = [{"id": "a", "size": 3, "start": 0, "end": 2}, {"id": "mark", "size": 0, "start": 0, "end": 1, "offset": 9}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"name": "s", "size": 4}]}))
     assert found.would_do is not None
     assert found.would_do.size == 9
 
 
-def test_the_sufficient_size_is_above_a_size_that_a_search_ruled_out() -> None:
-    # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
+def test_the_sufficient_pool_size_exceeds_a_size_that_a_search_ruled_out() -> None:
+    # A ring of five conflicts needs 61 bytes; only a search, not a live set, proves that 60 are too few.
     rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
     ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
     found = reason(Problem.model_validate(ring))
@@ -208,13 +208,13 @@ def test_an_explanation_ended_by_its_time_limit_reports_it(capacity: int, status
     assert "time_limit" in list(explanation_lines(found))[1]
 
 
-def test_a_proved_explanation_reports_it() -> None:
+def test_a_proved_explanation_has_the_stop_reason_proved() -> None:
     proved = explain(full_load(1, 30).with_capacity(999))
     assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
     assert not any("stopped" in line for line in explanation_lines(proved))
 
 
-def test_a_problem_without_sizes_of_pools_is_reported_to_fit() -> None:
+def test_explain_reports_that_a_problem_with_unlimited_pools_fits() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
     assert next(iter(explanation_lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
     assert next(iter(explanation_lines(explain(resize_pool(problem, 4))))) == "fits: all buffers have a place"

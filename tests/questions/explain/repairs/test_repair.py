@@ -1,4 +1,4 @@
-"""Repairs: verified, with the fewest changes; brute force over all sets of changes is the judge."""
+"""Repairs are verified and minimal in their number of changes, as judged by brute force over all sets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def repairs(problem: Problem, **options: Any) -> Repairs:
 
 
 def small_problem(seed: int) -> Problem:
-    """Return a problem of four or five buffers that lacks a few bytes, some aligned or pinned."""
+    """Return a problem of four or five buffers, some aligned or pinned, whose pool lacks a few bytes."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     for k in range(int(rng.integers(4, 6))):
@@ -74,7 +74,7 @@ def brute_force_count(problem: Problem, kinds: tuple[str, ...], most: int) -> in
 
 
 @pytest.mark.slow
-def test_no_repair_has_fewer_changes_than_brute_force_finds() -> None:
+def test_repairs_have_the_minimum_number_of_changes_by_brute_force() -> None:
     kinds = ("earlier-end", "unpin", "alignment", "in-place", "spill")
     numbers: list[int | None] = []
     for seed in range(10):
@@ -108,7 +108,7 @@ def test_running_an_operation_in_place_is_the_first_repair() -> None:
 @pytest.mark.parametrize(
     "more", [{"bank": [{"buffers": ["x", "y"]}]}, {"may_share": [["x", "z"]], "conflicts": [["y", "z"]]}]
 )
-def test_buffers_named_by_other_rules_are_not_proposed_for_sharing_in_place(more: dict[str, Any]) -> None:
+def test_in_place_repairs_skip_buffers_bound_by_other_pair_constraints(more: dict[str, Any]) -> None:
     rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
     rows.append({"id": "z", "size": 5, "start": 0, "end": 2})
     pools = [{"size": 15, "bank_size": 4}]
@@ -116,7 +116,7 @@ def test_buffers_named_by_other_rules_are_not_proposed_for_sharing_in_place(more
     assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
 
 
-def test_of_two_repairs_that_differ_in_steps_only_the_smaller_is_kept() -> None:
+def test_only_the_smallest_of_repairs_that_differ_in_steps_is_kept() -> None:
     lives = {"a": (10, 0, 10), "b": (8, 8, 12), "c": (7, 6, 8), "d": (3, 4, 6)}
     rows = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in lives.items()]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 17}]}), repairs=9).repairs
@@ -141,13 +141,13 @@ def test_explain_names_the_pin_that_keeps_a_problem_from_fitting() -> None:
     assert [kinds_and_buffers(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
 
 
-def test_repairs_can_prove_that_no_repair_has_so_few_changes() -> None:
+def test_explain_can_prove_that_no_small_repair_exists() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 9} for k in range(20)]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
     assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)
 
 
-def test_a_spilled_buffer_counts_in_the_step_in_which_it_returns() -> None:
+def test_a_spilled_buffer_occupies_bytes_in_the_step_of_its_return() -> None:
     rows = [
         {"id": "kept", "size": 10, "start": 0, "end": 9},
         {"id": "wide", "size": 15, "start": 3, "end": 5},
@@ -157,7 +157,7 @@ def test_a_spilled_buffer_counts_in_the_step_in_which_it_returns() -> None:
     assert repairs(problem, kinds=SPILL).status == "none"
 
 
-def test_a_buffer_may_move_to_another_pool() -> None:
+def test_repairs_can_move_a_buffer_to_another_pool() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(2)]
     pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": pools}), kinds=POOL)
@@ -183,13 +183,13 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
     assert repairs(problem).status == "fits"
 
 
-def test_repairs_of_too_many_buffers_are_refused() -> None:
+def test_repairs_of_a_problem_with_too_many_buffers_are_refused() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
     with pytest.raises(OptionError, match="repairs: must be requested for at most 10000 buffers, got 10001"):
         repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
 
 
-def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shortened() -> None:
+def test_shortening_a_buffer_merges_its_adjacent_lifetimes() -> None:
     second = {"id": "s", "size": 40, "lifetimes": [[0, 6], [6, 9]]}
     first = {"id": "w", "size": 48, "start": 6, "end": 12, "offset": 24}
     problem = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
@@ -217,7 +217,7 @@ def pool_of(size: int, *rows: dict[str, Any]) -> Problem:
 
 
 @pytest.mark.parametrize("rule", [{"no_cross": 8}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
-def test_a_buffer_placed_over_another_keeps_its_rules(rule: dict[str, Any]) -> None:
+def test_a_buffer_repaired_in_place_keeps_its_offset_rules(rule: dict[str, Any]) -> None:
     below = {"id": "c", "size": 3, "start": 0, "end": 3, "offset": 0}
     first, second = {"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3, **rule}
     problem = pool_of(12, first, second, below)
@@ -230,13 +230,13 @@ def test_a_buffer_placed_over_another_keeps_its_rules(rule: dict[str, Any]) -> N
     ("rows", "kinds", "fewest"),
     [
         ([(0, 2, 3, 0), (1, 2, 4, 8)], POOL, 1),
-        ([(0, 0, 5, 8)], ("pool", "spill"), 1),  # the first repair leaves nothing to place
+        ([(0, 0, 5, 8)], ("pool", "spill"), 1),  # the first repair leaves no buffer in the pool
         ([(0, 1, 5, None), (1, 0, 5, 0)], SPILL, None),
         ([(0, 2, 3, None), (1, 0, 5, 0)], SPILL, 1),
         ([(0, 0, 2, 0), (1, 1, 3, 0)], ("in-place",), 1),
     ],
 )
-def test_pinned_buffers_are_repaired_too(
+def test_repairs_respect_and_release_pinned_buffers(
     rows: list[tuple[int, int, int, int | None]], kinds: tuple[ChangeKind, ...], fewest: int | None
 ) -> None:
     names = ("id", "start", "end", "offset")
@@ -270,7 +270,7 @@ def graph() -> OperationGraph:
     return graph_from(SWAPPED)
 
 
-def test_another_order_is_the_smallest_repair(graph: OperationGraph) -> None:
+def test_repairs_of_a_graph_propose_the_order_with_the_fewest_moves(graph: OperationGraph) -> None:
     found = repairs_of(graph, 14, 1)
     repair = found.repairs[0]
     assert (repair.kind, repair.operations, repair.moves) == ("reorder", (1, 2), 2)
@@ -282,7 +282,7 @@ def test_another_order_is_the_smallest_repair(graph: OperationGraph) -> None:
     assert repair.peak_after <= 14
 
 
-def test_an_order_that_fits_needs_no_repair(graph: OperationGraph) -> None:
+def test_a_graph_whose_order_fits_needs_no_repair(graph: OperationGraph) -> None:
     assert [repair.kind for repair in repairs_of(graph, 100).repairs] == ["none"]
 
 
@@ -293,7 +293,7 @@ def test_repairs_can_prove_that_no_order_fits(graph: OperationGraph) -> None:
 
 
 @pytest.mark.slow
-def test_a_cell_is_repaired_by_another_order() -> None:
+def test_a_randwire_network_is_repaired_by_another_order() -> None:
     graph = read_graph(RANDWIRE.read_bytes())
     found = repairs_of(graph, 3_800_000, 1)
     assert found.repairs[0].kind == "reorder"
@@ -303,7 +303,7 @@ def test_a_cell_is_repaired_by_another_order() -> None:
     assert verify(problem, plan) == ()
 
 
-def test_an_unchanged_graph_is_no_repair_of_a_problem_proved_infeasible() -> None:
+def test_an_unchanged_graph_is_not_a_repair_of_an_infeasible_problem() -> None:
     chain = graph_from({"size": [100] * 3, "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
     longer = Problem(buffers=[{"id": k, "size": 100, "start": k, "end": 3} for k in range(3)])
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
@@ -317,7 +317,7 @@ def test_an_unchanged_graph_is_no_repair_of_a_problem_proved_infeasible() -> Non
 TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size": 100}]}
 
 
-def test_repairs_of_a_graph_in_two_pools_are_changes_that_it_supports() -> None:
+def test_repairs_of_a_graph_in_two_pools_use_only_changes_of_models() -> None:
     found = explain(*in_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)).repairs
     assert found is not None
     assert found.of_operations is not None
@@ -335,14 +335,14 @@ def test_repairs_of_a_graph_in_two_pools_are_changes_that_it_supports() -> None:
         assert verify(repair.problem, repair.plan) == ()
 
 
-def test_repairs_change_lifetimes_of_a_model_only_on_request() -> None:
+def test_repairs_of_a_model_change_lifetimes_only_on_request() -> None:
     options = ExplainOptions(repairs=1, kinds=("earlier-end",), time_limit_s=20)
     found = explain(*in_two_memories(WIDE), options=options).repairs
     assert found is not None
     assert {change.kind for repair in found.repairs for change in repair.changes} == {"earlier-end"}
 
 
-def test_operations_that_write_over_their_inputs_are_a_repair() -> None:
+def test_repairs_of_a_graph_can_run_operations_in_place() -> None:
     rows = [{"out": [0], "kind": "conv2d"}, {"in": [0], "out": [1], "kind": "relu"}, {"in": [1], "out": [2]}]
     graph = graph_from({"size": [60, 60, 4], "kept": [2], "ops": rows})
     repair = repairs_of(graph, 64, 1).repairs[0]
@@ -374,7 +374,7 @@ WIDE = {
         {"in": [3, 4, 5], "out": [6]},
     ],
 }
-"""Three large tensors that are made before each is reduced; in another order one is alive at a time."""
+"""All three large tensors are produced before any is reduced; a better order keeps one alive at a time."""
 
 
 def in_two_memories(value: dict[str, Any]) -> tuple[Problem, OperationGraph]:

@@ -1,4 +1,4 @@
-"""Re-plans: against brute force on small problems, on real problems, and from unusual old plans."""
+"""Re-planning matches brute force on small problems, and handles real problems and unusual old plans."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_re_plans_have_the_fewest_moves_by_brute_force() -> None:
     assert judged > 12
 
 
-def test_buffers_whose_old_offsets_still_fit_stay_and_that_is_proved() -> None:
+def test_re_planning_keeps_buffers_whose_old_offsets_still_fit_and_proves_the_minimum() -> None:
     old_problem = public_problems.problem("executorch/mobilenet_v2.csv")
     old = solve(old_problem, time_limit_s=5)
     same = replan(old_problem, old)
@@ -80,7 +80,7 @@ def test_buffers_whose_old_offsets_still_fit_stay_and_that_is_proved() -> None:
     assert plan.peak <= 1.02 * plan.kept.peak_without_keeping
 
 
-def test_ejection_keeps_most_of_a_tight_plan() -> None:
+def test_re_planning_by_ejection_keeps_most_of_a_tight_plan() -> None:
     old_problem = public_problems.problem("minimalloc/C.1048576.csv")
     old = solve(old_problem, time_limit_s=5)
     new = change_problem(old_problem, 1, 0.03)
@@ -108,13 +108,13 @@ def test_least_bytes_minimises_the_moved_bytes() -> None:
 @pytest.mark.parametrize(
     ("ties", "pools", "old", "moved_bytes"),
     [
-        # The first of a group at fixed distances must move, and the other may stay.
+        # The first member of a rigid group must move although the other could stay.
         ({"relative": {"to": "a", "offset": -2}}, [{"size": 20, "reserved": [[0, 2]]}], [("", 0), ("", 4)], 4),
         ({"relative": {"to": "a", "offset": 4}}, [{"size": 20}], [("", 0), ("", 5)], 2),
         ({}, [{"name": "x", "size": 6}, {"name": "y", "size": 9}], [("x", 0), ("y", 4)], 2),
     ],
 )
-def test_of_two_equal_buffers_either_may_move(
+def test_re_planning_moves_whichever_colliding_buffer_has_fewer_bytes(
     ties: dict[str, Any], pools: list[dict[str, Any]], old: list[tuple[str, int]], moved_bytes: int
 ) -> None:
     rows = [{"id": "a", "size": 4, "start": 2, "end": 5}, {"id": "b", "size": 2, "start": 0, "end": 4, **ties}]
@@ -126,7 +126,7 @@ def test_of_two_equal_buffers_either_may_move(
     assert (plan.kept.moved, plan.kept.moved_bytes, plan.kept.proved) == (1, moved_bytes, True)
 
 
-def test_buffers_that_the_old_plan_lacks_are_placed_at_their_hints() -> None:
+def test_re_planning_places_new_buffers_at_their_hints() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     plan = replan(problem_of(*rows), None)
     assert [row.offset for row in plan.placements] == [12, 8, 4, 0]
@@ -138,7 +138,7 @@ def test_buffers_that_the_old_plan_lacks_are_placed_at_their_hints() -> None:
     assert (again.kept.stayed, again.kept.moved, again.kept.proved) == (1, 0, True)
 
 
-def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
+def test_re_planning_never_moves_an_old_buffer_for_the_hint_of_a_new_one() -> None:
     hints = {"n": 0, "m": 1, "m2": 3}
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
     rows += [{"id": name, "size": 1, "start": 0, "end": 2, "hint": at} for name, at in hints.items()]
@@ -152,7 +152,7 @@ def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
     assert {name: plan[name].offset for name in hints} == {name: at + 5 for name, at in hints.items()}
 
 
-def test_aliases_follow_and_groups_stay_whole() -> None:
+def test_re_planning_moves_aliases_and_rigid_groups_with_their_buffers() -> None:
     rows = [
         FEW,
         {"id": "b", "size": 4, "start": 0, "end": 4},
@@ -167,7 +167,7 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
     assert (plan.kept.stayed, plan.kept.moved) == (3, 0)
 
 
-def test_an_empty_pool_of_the_old_plan_may_be_missing() -> None:
+def test_re_planning_accepts_a_removed_pool_that_held_no_buffer() -> None:
     rows = FEW, {**FEW, "id": "b"}
     old = solve(problem_of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
     plan = replan(problem_of(*rows, pools=[{"name": "fast"}]), old)
@@ -175,7 +175,7 @@ def test_an_empty_pool_of_the_old_plan_may_be_missing() -> None:
     assert (plan.status, plan.kept.moved) == ("optimal", 0)
 
 
-def test_a_costlier_plan_that_keeps_offsets_claims_no_bounds_of_the_cheapest() -> None:
+def test_a_costlier_re_plan_does_not_claim_the_bounds_of_the_cheapest_plan() -> None:
     rows = [
         {"id": 0, "size": 6, "start": 3, "end": 5},
         {"id": 1, "size": 2, "start": 0, "end": 2, "alignment": 2},
@@ -188,7 +188,7 @@ def test_a_costlier_plan_that_keeps_offsets_claims_no_bounds_of_the_cheapest() -
     assert verify(problem, replan(problem, Plan.model_validate({"placements": places}))) == ()
 
 
-def test_keeping_offsets_never_raises_the_cost() -> None:
+def test_re_planning_never_raises_the_cost() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
     problem = problem_of(*rows, pools=pools, objective="cost")
@@ -213,7 +213,7 @@ def test_empty_and_infeasible_problems_can_be_re_planned() -> None:
     assert (nothing.status, nothing.kept) == ("infeasible", None)
 
 
-def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
+def test_re_planning_counts_huge_offsets_and_sizes_exactly() -> None:
     rows = [{"id": k, "size": 2**60, "start": 0, "end": 2} for k in "abc"]
     old = Plan.model_validate(
         {
@@ -253,7 +253,7 @@ def test_pins_of_the_problem_override_the_old_plan() -> None:
     assert (plan.kept.moved, plan.kept.least_moves) == (2, 2)
 
 
-def test_covers_of_collisions_are_optimal_on_stars_and_bounds_are_valid() -> None:
+def test_cheapest_cover_is_optimal_on_stars_and_its_bound_is_valid() -> None:
     rng = np.random.default_rng(5)
     free = np.zeros(8, dtype=np.bool_)
     star = cheapest_cover([(0, k) for k in range(1, 8)], column(np.ones(8)), free)
@@ -268,14 +268,14 @@ def test_covers_of_collisions_are_optimal_on_stars_and_bounds_are_valid() -> Non
         assert all(a in cover.chosen or b in cover.chosen for a, b in pairs)
 
 
-def test_a_million_old_placements_of_other_buffers_are_ignored() -> None:
+def test_re_planning_ignores_thousands_of_old_placements_of_other_buffers() -> None:
     rows = tuple({"id": f"x{k}", "pool": "default", "offset": k} for k in range(20_000))
     plan = replan(problem_of(FEW), Plan.model_validate({"placements": list(rows)}))
     assert plan.peak == 4
     assert rows_of(problem_of(FEW))["buffers"][0]["id"] == "a"
 
 
-def test_counted_work_keeps_the_same_placements_in_each_run() -> None:
+def test_deterministic_re_planning_repeats_its_placements() -> None:
     problem = public_problems.problem("iree/light_densenet121_pack1_transient.csv")
     old = solve(problem, time_limit_s=5, deterministic=True)
     new = change_problem(problem, 3, 0.1)
@@ -286,12 +286,12 @@ def test_counted_work_keeps_the_same_placements_in_each_run() -> None:
     assert plan == again
 
 
-def test_few_moves_are_not_proved_least_without_a_proved_best_peak() -> None:
+def test_the_number_of_moves_is_not_proved_minimal_without_a_proved_best_peak() -> None:
     rows = [{"id": "b0", "size": 4, "start": 0, "end": 3, "alignment": 4}]
     rows += [{"id": 2, "size": 2, "start": 0, "end": 1, "alignment": 5, "no_cross": 7}]
     pools = [{"name": "fast", "size": 13, "base_address": 31}, {"name": "mid", "base_address": 131}]
     old = [{"id": "b0", "pool": "mid", "offset": 17}, {"id": 2, "pool": "fast", "offset": 4}]
-    # Greedy alone proves nothing here; the best plan has nothing in the first pool.
+    # Greedy proves no bound here; the best plan leaves the first pool empty.
     plan = replan(
         problem_of(*rows, pools=pools), Plan.model_validate({"placements": old}), options=SolveOptions(solver="greedy")
     )
@@ -310,7 +310,7 @@ def test_re_planning_with_a_sharing_pair_gives_no_numeric_warning() -> None:
 
 
 @pytest.mark.slow
-def test_highs_is_not_used_if_another_build_of_it_is_loaded() -> None:
+def test_re_planning_does_not_use_highs_if_another_build_of_it_is_loaded() -> None:
     pytest.importorskip("ortools")
     program = (
         "import highspy\n"
@@ -323,7 +323,7 @@ def test_highs_is_not_used_if_another_build_of_it_is_loaded() -> None:
     assert "cannot be loaded beside highspy" in done.stdout
 
 
-def test_any_buffer_of_a_same_offset_set_gives_the_sets_old_place() -> None:
+def test_any_buffer_of_a_same_offset_set_determines_the_sets_old_offset() -> None:
     rows = [{"id": name, "size": 3, "start": 0, "end": 2, "pools": [pool]} for name, pool in (("a", "p"), ("b", "q"))]
     pools = {"pools": [{"name": "p"}, {"name": "q"}], "equal_use": True, "same_offset": [["a", "b"]]}
     problem = Problem.model_validate({"buffers": rows, **pools})

@@ -197,7 +197,7 @@ class _CountingControl(list[int]):
         return super().__iter__()
 
 
-def test_finding_siblings_iterates_over_the_macros_only_twice() -> None:
+def test_finding_sibling_operations_iterates_over_merged_operations_only_twice() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
     members = _CountingControl(range(len(part.members)))
@@ -212,7 +212,7 @@ def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:
 
 
 @pytest.mark.drawn
-def test_no_cut_bound_exceeds_the_least_peak() -> None:
+def test_no_cut_bound_exceeds_the_minimum_peak() -> None:
     for seed in seeds(80):
         graph = graph_number(seed)
         best = min_peak(graph)
