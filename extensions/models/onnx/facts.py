@@ -1,6 +1,6 @@
-"""Facts of an ONNX model about values and nodes other than bytes and order: kinds, shapes, attributes.
+"""Facts about the values and nodes of an ONNX model, except bytes and order: kinds, shapes, element types, attributes.
 
-Pads and slice bounds that are inputs of a node are computed from constants and known shapes.
+If pads or slice bounds are inputs of a node, they are evaluated from constants and known shapes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg No
 ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
 Tile Transpose Trilu Unsqueeze Where Xor
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that are evaluated on small constant tensors, at a cost proportional to the output's size."""
+"""Operators that are constant-folded on small tensors; their cost is proportional to the size of the output."""
 _MOST_NODES = 64
 
 
 def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Return a node's outputs by name for the given inputs in an opset; raises the errors of ONNX's evaluator."""
+    """Evaluate a node in an opset, and return its outputs by name; raises the errors of ONNX's reference evaluator."""
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -44,7 +44,7 @@ def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: in
 
 
 class FoldedNumbers:
-    """The values of a graph's small integer tensors: constants, and results of constants and known shapes."""
+    """Constant folding of a graph's small integer tensors: constants, and results of constants and known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
         self._version, self._left = version, 0
@@ -55,7 +55,7 @@ class FoldedNumbers:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
     def numbers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
-        """Return the values of a short list of integers; None if they are unknown or of another type."""
+        """Return the elements of the tensor `name`; None if they are unknown, too many, or not int32 or int64."""
         self._left = _MOST_NODES
         value = self._constant_value(name, shape)
         is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
@@ -80,7 +80,7 @@ class FoldedNumbers:
             return None
         try:
             return fold(node, small, self._version).get(name)
-        except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
+        except Exception:  # noqa: BLE001  # If the evaluator cannot run an operator, its values are unknown.
             return None
 
 
@@ -92,7 +92,7 @@ def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    # The declared shape does not match the bytes.
+    # The file is broken: the declared shape does not match the bytes.
     except (ValueError, TypeError, OverflowError, OSError):
         return None
     return array
@@ -100,7 +100,7 @@ def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
 STANDARD = ("", "ai.onnx")
 BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
-"""The operators that draw random numbers and therefore keep their order."""
+"""The operators that draw random numbers; reordering keeps their relative order."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "ConvInteger QLinearConv",
@@ -125,12 +125,12 @@ _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "
 _RENAMED |= {"transB": "transpose_b", "coordinate_transformation_mode": "coordinates"}
 _PLACES = {"pytorch_half_pixel": "half_pixel"}
 _LISTED = {"Pad": ("pads", "value", "axes"), "Slice": ("starts", "ends", "axes", "steps")}
-"""Attributes that newer versions of an operator take as inputs 1, 2, ... instead."""
+"""Attributes of an operator that its newer versions read from inputs 1, 2, ... instead."""
 Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Facts about the nodes of one graph; its methods receive a function `shape` from a value's name to its shape."""
+    """Facts about the nodes of one graph; methods take a function `shape` that maps a value's name to its shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
@@ -206,7 +206,7 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and after all axes, given the pads of the listed `axes`; None if they do not match."""
+    """Return the pads of all axes (before each axis, then after each) from those of `axes`; None if invalid."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None

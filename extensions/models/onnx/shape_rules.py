@@ -1,7 +1,7 @@
 """Rules for the output shapes of ONNX operators that compute sizes: sums, products and quotients of input sizes.
 
-Sizes are integers, or expressions over symbols. Operators that copy the sizes of their inputs need no rule: ONNX's own
-inference passes names of dimensions on. Source: onnx 1.23, Operators.md.
+Sizes are integers, or expressions over symbols. Operators that copy sizes of their inputs need no rule, because ONNX's
+own inference propagates the names of dimensions. Source: onnx 1.23, Operators.md.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
-"""Slice treats an end from this value on as the end of the dimension."""
+"""Slice treats an end of at least this value as the end of the dimension."""
 _FINEST = 64
-"""The largest denominator of a Resize factor for which all runtimes round in the same way."""
+"""The largest denominator of a Resize factor at which all runtimes round the output size in the same way."""
 Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """The shape does not follow from the known facts about a node's inputs."""
+    """Raised if an output shape does not follow from the known facts about a node's inputs."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ class NodeFacts:
         return place < len(self.numbers) and self.numbers[place] is not None
 
     def list_input(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
-        """Return an input's values, which older opsets store in attribute `name`; raises OpenShapeError if unknown."""
+        """Return the values of an input, or of the attribute `name` that older opsets use instead, or `default`.
+
+        Raises OpenShapeError if the values are unknown.
+        """
         if self.has(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
@@ -75,7 +78,7 @@ def ceil_div(size: int, divisor: int) -> int:
     return (size + divisor - 1) // divisor
 
 
-def _concat(given: NodeFacts) -> list[Shape]:
+def _concat_shape(given: NodeFacts) -> list[Shape]:
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -83,7 +86,7 @@ def _concat(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _reshape(given: NodeFacts) -> list[Shape]:
+def _reshape_shape(given: NodeFacts) -> list[Shape]:
     shape, wanted = given.shape(0), given.list_input(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -95,7 +98,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return both lists of sizes without the factors that occur in both."""
+    """Cancel the fraction of two products of sizes: return both lists without the factors that they have in common."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -105,12 +108,12 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
     return rest, rest_of_bottom
 
 
-def _flatten(given: NodeFacts) -> list[Shape]:
+def _flatten_shape(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
 
-def _expand(given: NodeFacts) -> list[Shape]:
+def _expand_shape(given: NodeFacts) -> list[Shape]:
     mine, other = given.shape(0), given.list_input(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
@@ -122,7 +125,7 @@ def _expand(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _slice(given: NodeFacts) -> list[Shape]:
+def _slice_shape(given: NodeFacts) -> list[Shape]:
     shape = list(given.shape(0))
     starts, ends = given.list_input(1, "starts"), given.list_input(2, "ends")
     axes = given.list_input(3, "axes", range(len(starts)))
@@ -143,7 +146,7 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
     return max_number(ceil_div(last - first, step), 0)
 
 
-def _split(given: NodeFacts) -> list[Shape]:
+def _split_shapes(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has(1) or "split" in given.attributes:
         parts = given.list_input(1, "split")
@@ -153,11 +156,11 @@ def _split(given: NodeFacts) -> list[Shape]:
     return [[part if k == axis % len(shape) else size for k, size in enumerate(shape)] for part in parts]
 
 
-def _tile(given: NodeFacts) -> list[Shape]:
+def _tile_shape(given: NodeFacts) -> list[Shape]:
     return [[size * times for size, times in zip(given.shape(0), given.list_input(1), strict=True)]]
 
 
-def _pad(given: NodeFacts) -> list[Shape]:
+def _pad_shape(given: NodeFacts) -> list[Shape]:
     shape, pads = list(given.shape(0)), given.list_input(1, "pads")
     axes = given.list_input(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
@@ -165,7 +168,7 @@ def _pad(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _range(given: NodeFacts) -> list[Shape]:
+def _range_shape(given: NodeFacts) -> list[Shape]:
     rows = [given.list_input(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
@@ -189,7 +192,7 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            # The last window must not begin in the padding at the end.
+            # Refuse if the last window could begin in the padding at the end: ONNX drops such a window.
             if any(pads) or width < stride:
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
@@ -209,7 +212,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        # In this case, runtimes compute other sizes than ONNX's inference.
+        # Here runtimes and ONNX's inference compute different sizes, so leave the shape unknown.
         if is_same and (beyond < 0 or more[k]):
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
@@ -219,7 +222,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
 _TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))
 
 
-def _resize(given: NodeFacts) -> list[Shape]:
+def _resize_shape(given: NodeFacts) -> list[Shape]:
     shape = given.shape(0)
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
@@ -231,35 +234,35 @@ def _resize(given: NodeFacts) -> list[Shape]:
     return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
 
 
-def _depth_to_space(given: NodeFacts) -> list[Shape]:
+def _depth_to_space_shape(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c // block**2, *(size * block for size in image)]]
 
 
-def _space_to_depth(given: NodeFacts) -> list[Shape]:
+def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c * block**2, *(size // block for size in image)]]
 
 
 RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
-    "Concat": _concat,
-    "Reshape": _reshape,
-    "Flatten": _flatten,
-    "Expand": _expand,
-    "Slice": _slice,
-    "Split": _split,
-    "Tile": _tile,
-    "Pad": _pad,
-    "Range": _range,
+    "Concat": _concat_shape,
+    "Reshape": _reshape_shape,
+    "Flatten": _flatten_shape,
+    "Expand": _expand_shape,
+    "Slice": _slice_shape,
+    "Split": _split_shapes,
+    "Tile": _tile_shape,
+    "Pad": _pad_shape,
+    "Range": _range_shape,
     "ConstantOfShape": lambda given: [given.list_input(0)],
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _window_shapes),
     "ConvTranspose": _transposed_convolution_shape,
-    "Resize": _resize,
-    "Upsample": _resize,
-    "DepthToSpace": _depth_to_space,
-    "SpaceToDepth": _space_to_depth,
+    "Resize": _resize_shape,
+    "Upsample": _resize_shape,
+    "DepthToSpace": _depth_to_space_shape,
+    "SpaceToDepth": _space_to_depth_shape,
 }
 """Maps each operator to the rule for its output shapes."""
 WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
