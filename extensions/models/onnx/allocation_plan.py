@@ -1,11 +1,11 @@
-"""Allocation plans that ONNX Runtime prints, read together with their model: shared buffers and their times.
+"""Reader of the allocation plans that ONNX Runtime prints, together with their model, as a problem with lifetimes.
 
-ONNX Runtime prints such a plan where session_state.cc logs the pair of plan and session. Each buffer is a pool of its
-size. A value is alive from the step that writes it to the last step that reads it. An operation's result in the bytes
-of an input is the same buffer if it is a view, or if the input is not read later. Steps of several streams are ordered
-where a notification or a value passes between the streams; otherwise, a value may be alive until the next value in its
-buffer is. Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and execution_steps.cc, as of 1.15 and
-of 1.31.
+ONNX Runtime prints such a plan if the line of session_state.cc that logs it is enabled. Each buffer becomes a pool of
+its size. A value is alive from the step that writes it to the last step that reads it. A result stored in the bytes
+of an input counts as the same value if it is a view, or if the input is not read later. Steps of different streams are
+ordered only if a notification or a value passes between the streams; otherwise, a value is assumed to be alive until
+the next value of its buffer is written. Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and
+execution_steps.cc, as of 1.15 and of 1.31.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Step:
 
 @dataclass
 class _Value:
-    """A value in a buffer: its size, its writer and readers, and its end; a value without a writer is an input."""
+    """A value in a buffer: its bytes, its writer (None for an input), its steps, and the end of its lifetime."""
 
     name: str
     size: int
@@ -73,7 +73,7 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Raise FormatError, since a plan can be read only together with its model, which contains the sizes."""
+    """Raise FormatError: a plan lacks sizes, so it can be read only together with its model (`read_of`)."""
     raise FormatError("must follow its model, which contains the sizes: `memplan verify MODEL.onnx FILE`")
 
 
@@ -100,7 +100,7 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem
 
 
 def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
-    """Return the value whose buffer each planned value uses, and the steps of each stream."""
+    """Return, for each planned value, the value whose buffer it uses; and the list of steps of each stream."""
     values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -125,14 +125,14 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
-            raise FormatError(f"value {excerpt(match['name'])}: must state whose buffer it uses, got Share")
+            raise FormatError(f"value {excerpt(match['name'])}: must name the value whose buffer it uses, got Share")
         if at["kind"] not in _UNPLANNED:
             homes[match["name"]] = at["name"]
     return homes, streams
 
 
 class _Program:
-    """The steps of all streams in one consistent order, with the values that the nodes read and write."""
+    """The steps of all streams in one order that respects their dependencies, and the values that they use."""
 
     def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
         self.scope = GraphNames(graph, None, "")
@@ -149,10 +149,10 @@ class _Program:
                     raise FormatError(f"node {excerpt(name or number)}: {rule}")
                 self.nodes[step] = node
         if sum(map(len, streams)) * len(streams) > MOST_USES:
-            raise FormatError(f"streams: must have at most {MOST_USES} steps times streams, got more")
+            raise FormatError(f"streams: must have at most {MOST_USES} steps multiplied by streams, got more")
         self.makers = {name: step for step, node in self.nodes.items() for name in node.output if name}
         self.order: list[_Step] = []
-        self.clocks: list[list[int]] = []
+        self.clocks: list[list[int]] = []  # vector clocks: when a step ends, the steps of each stream that have ended
         self._order_steps(streams)
         self.writer = {name: k for k, step in enumerate(self.order) for name in self._node_values(step, "output")}
         self.readers: dict[str, list[int]] = {}
@@ -161,7 +161,7 @@ class _Program:
                 self.readers.setdefault(name, []).append(k)
 
     def _node_values(self, step: _Step, ends: str) -> list[str]:
-        """Return the values that a step's node reads, also in subgraphs, or those written, depending on `ends`."""
+        """Return the values that a step's node reads (`ends` is "input", includes subgraphs) or writes ("output")."""
         if (node := self.nodes.get(step)) is None:
             return []
         inside = (
@@ -170,7 +170,7 @@ class _Program:
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
     def _order_steps(self, streams: Sequence[Sequence[_Step]]) -> None:
-        """Order all steps after the steps that they wait for; raises FormatError if the streams deadlock."""
+        """Append each step to `order` after the steps that it waits for; raises FormatError if the streams deadlock."""
         done: dict[object, int] = {}
         heads = [0] * len(streams)
         total = sum(map(len, streams))
@@ -199,11 +199,11 @@ class _Program:
                 raise FormatError("streams: must not deadlock, and must run nodes after the writers of their inputs")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if a step has surely ended before another begins, however fast the streams run."""
+        """Return True if step `one` always ends before step `other` begins, however fast the streams run."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence if one stream may still use a value while another stream overwrites it."""
+        """Yield a sentence if one stream may still use `value` while another stream overwrites it with `later`."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream
@@ -240,7 +240,7 @@ class _Program:
         return buffers
 
     def _sources(self, value: _Value, homes: Mapping[str, str], values: Mapping[str, _Value]) -> Iterator[str]:
-        """Yield the inputs that a value's writer may leave in place or overwrite."""
+        """Yield the inputs of a value's writer that share the value's buffer, as a view or in place."""
         if value.writer is None:
             return
         node = self.nodes[self.order[value.writer]]

@@ -1,7 +1,8 @@
 """Shape rules for operators that ONNX does not infer: classical models (ai.onnx.ml), and quantizers of qonnx.
 
-Classical models get the shapes of onnxruntime: an input of one dimension counts as a batch of one row, and labels are
-strings if the model has any string label. The quantizers of qonnx, Brevitas and FINN keep the shape of their input.
+The shapes of classical models are those that onnxruntime computes: an input of one dimension is a batch of one row, and
+labels are strings if the model has any string label. The quantizers of qonnx, Brevitas and FINN keep the shape of their
+input.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape],
 
 
 def _row_count(shape: Shape) -> int | str | None:
+    """Return the number of rows (the batch size) of an input; a vector is a single row."""
     return shape[0] if len(shape) > 1 else 1
 
 
 def _label_count(said: Said) -> int:
+    """Return the number of classes of a classifier, from the attribute that lists its labels."""
     return max(len(said.get(f"classlabels_{kind}", ())) for kind in ("strings", "int64s", "ints"))
 
 
@@ -50,7 +53,7 @@ _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
     "TreeEnsembleClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _label_count(said)]],
     "SVMClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _score_count(said)]],
 }
-"""Maps each operator to a function from input shapes and attributes to output shapes."""
+"""Maps the name of an operator to a function that computes output shapes from input shapes and attributes."""
 
 
 def classical_output_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:

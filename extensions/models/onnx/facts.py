@@ -1,6 +1,6 @@
-"""Facts of an ONNX model about values and nodes other than bytes and order: kinds, shapes, attributes.
+"""Facts about the values and nodes of an ONNX model, except bytes and order: kinds, shapes, element types, attributes.
 
-Pads and slice bounds that are inputs of a node are computed from constants and known shapes.
+If pads or slice bounds are inputs of a node, they are evaluated from constants and known shapes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg No
 ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
 Tile Transpose Trilu Unsqueeze Where Xor
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that are evaluated on small constant tensors, at a cost proportional to the output's size."""
+"""Operators that are constant-folded on small tensors; their cost is proportional to the size of the output."""
 _MOST_NODES = 64
 
 
@@ -46,7 +46,7 @@ def evaluate_node(
 
 
 class FoldedNumbers:
-    """The values of a graph's small integer tensors: constants, and results of constants and known shapes."""
+    """Constant folding of a graph's small integer tensors: constants, and results of constants and known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
         self._version, self._left = version, 0
@@ -94,7 +94,7 @@ def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    # The declared shape does not match the bytes.
+    # The file is broken: the declared shape does not match the bytes.
     except (ValueError, TypeError, OverflowError, OSError):
         return None
     return array
@@ -102,7 +102,7 @@ def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
 STANDARD = ("", "ai.onnx")
 BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
-"""The operators that draw random numbers and therefore keep their order."""
+"""The operators that draw random numbers; reordering keeps their relative order."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "ConvInteger QLinearConv",
@@ -127,12 +127,12 @@ _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "
 _RENAMED |= {"transB": "transpose_b", "coordinate_transformation_mode": "coordinates"}
 _PLACES = {"pytorch_half_pixel": "half_pixel"}
 _LISTED = {"Pad": ("pads", "value", "axes"), "Slice": ("starts", "ends", "axes", "steps")}
-"""Attributes that newer versions of an operator take as inputs 1, 2, ... instead."""
+"""Attributes of an operator that its newer versions read from inputs 1, 2, ... instead."""
 Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Facts about the nodes of one graph; its methods receive a function `shape` from a value's name to its shape."""
+    """Facts about the nodes of one graph; methods take a function `shape` that maps a value's name to its shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
@@ -210,7 +210,7 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and after all axes, given the pads of the listed `axes`; None if they do not match."""
+    """Return the pads of all axes (before each axis, then after each) from those of `axes`; None if invalid."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with all shapes that can be inferred; `causes` states for other values why they have no shape.
+    """A model with all shapes that can be inferred; `causes` maps a value without a shape to the reason.
 
-    A size that is an expression over symbols is stored as the name of a dimension, which `numbers` writes and reads.
+    A size that is an expression over symbols is stored as a dimension's name, which `numbers` formats and parses.
     """
 
     model: ModelProto
@@ -57,7 +57,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        # Inference node by node then finds the nodes with wrong or unknown shapes.
+        # Inference of the whole model failed; inference node by node below names the nodes with unknown shapes.
         inferred = model
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
@@ -77,7 +77,7 @@ def parse(data: bytes) -> ModelProto:
         kind = "text" if is_text else f"{len(data):,} bytes that do not parse: are they cut short?"
         raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
     if not model.HasField("graph") or not model.ir_version:
-        raise FormatError("model: must be an ONNX model with a graph, got no graph: is it of another kind, as Core ML?")
+        raise FormatError("model: must be an ONNX model with a graph, got no graph: is it a model of Core ML?")
     _refuse_broken_texts(model)
     _refuse_too_many(model)
     return model
@@ -96,7 +96,7 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError if a name is not valid UTF-8; the parser returns such a name as bytes."""
+    """Raise FormatError if a name is not valid UTF-8, recognised by the parser returning bytes instead of a string."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -110,13 +110,14 @@ def _refuse_broken_texts(model: ModelProto) -> None:
 
 
 def _graph_values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    """Yield the typed values of a graph: its inputs, intermediate values and outputs."""
     yield from graph.input
     yield from graph.value_info
     yield from graph.output
 
 
 def _refuse_too_many(model: ModelProto) -> None:
-    """Raise FormatError for a model with too many nodes after its functions are inlined."""
+    """Raise FormatError if a model would have more than MAX_EXPANDED nodes after inlining its functions."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     running: list[tuple[str, str]] = []
@@ -149,18 +150,18 @@ def _refuse_too_many(model: ModelProto) -> None:
 _MOST_DIMENSIONS = 1000
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
-"""The pattern of a dimension computed from others, such as `past + 1`; a name such as `a-b` is a plain name."""
+"""Matches the name of a dimension that is computed from others, such as `past + 1`, but not a plain name like `a-b`."""
 _IMAGE_SIDE = 224
-"""The height and width that messages propose for images, which are common for classifiers."""
+"""The height and width that messages propose for an image; most classifiers use this size."""
 
 
 def set_dimension_sizes(
     graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
-    """Set the sizes of named dimensions in all values, and of unnamed dimensions in inputs.
+    """Write the sizes given by `options.dims` into the dimensions of all values, and into whole shapes of inputs.
 
-    Raises OptionError for names that the model lacks. If inputs still lack sizes, raises FormatError with the options
-    that set them.
+    Raises OptionError for names that do not exist in the model. If sizes of inputs are still unknown, raises a
+    FormatError that proposes the options to set them.
     """
     fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}
@@ -169,7 +170,7 @@ def set_dimension_sizes(
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {excerpt(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
-            # Some exporters mark an open dimension by -1.
+            # Some exporters write -1 for an open dimension, so treat it as unknown.
             if dim.HasField("dim_value") and dim.dim_value < 0:
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
@@ -224,12 +225,13 @@ def names_in_dimension(name: str) -> set[str]:
 
 
 def dim_name(value: ValueInfoProto, axis: int) -> str:
-    """Return the name of a dimension; an unnamed dimension is called by value and axis, such as `image.2`."""
+    """Return the name of a dimension; an unnamed dimension is named by its value and axis, such as `image.2`."""
     name = value.type.tensor_type.shape.dim[axis].dim_param
     return name if name.strip("?, ") else f"{value.name}.{axis}"
 
 
 def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
+    """Write a whole shape into an input; raises OptionError if it contradicts the shape in the model."""
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
         raise OptionError.from_rule("dims", f"must be an input of the model ({names}), got {excerpt(name)}")
@@ -247,7 +249,7 @@ def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tup
 
 
 def _require_sizes(inputs: list[ValueInfoProto]) -> None:
-    """Raise FormatError if inputs lack sizes, with a proposed option for each open dimension or input."""
+    """Raise FormatError if sizes of inputs are unknown, with a proposed option for each open dimension or input."""
     dims: dict[str, Size] = {}
     shapes: dict[str, Size] = {}
     without: list[str] = []
@@ -268,15 +270,13 @@ def _require_sizes(inputs: list[ValueInfoProto]) -> None:
             )
             shapes[value.name] = tuple(size if is_given else -proposed for is_given, size, proposed in pairs)
     if without:
-        rule = f"inputs: must have a number of dimensions, got none for {excerpt(without[0])}; give its shape, as in "
+        rule = f"inputs: must have a known number of dimensions, got none for {excerpt(without[0])}; give its shape: "
         raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
     if dims or shapes:
-        names = [
-            *(f"dimension {excerpt(name)}" for name in dims),
-            *(f"a size of {excerpt(name)}" for name in shapes),
-        ]
+        names = [*(f"dimension {excerpt(name)}" for name in dims), *(f"a size of {excerpt(name)}" for name in shapes)]
         raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
 
 
 def _proposed_size(axis: int, rank: int) -> int:
+    """Return the size that a message proposes for an open dimension: that of an image side (NCHW), else 1."""
     return _IMAGE_SIDE if rank == 4 and axis >= 2 else 1

@@ -1,4 +1,4 @@
-"""Helpers for ONNX models as protobuf messages: nested graphs, node names, shapes of values, element types."""
+"""Access to the protobuf messages of ONNX models: nested graphs, node names, shapes of values, element types."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DTYPES = types_by_number("""
 - float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
 """)
-"""Maps each number of TensorProto.DataType to an element type; strings (8) have none."""
+"""Maps the numbers of TensorProto.DataType to names of element types; strings (8) are absent."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
 _TAKEN = "memplan_taken"
 
 
 FORM = "="
-"""The prefix of dimension names that are expressions over symbols; models do not use this prefix."""
+"""The prefix that marks a dimension name as an expression over symbols; no model uses this prefix."""
 
 
 def is_form(size: str) -> bool:
@@ -31,7 +31,7 @@ def is_form(size: str) -> bool:
 
 
 def node_name(node: NodeProto, k: int) -> str:
-    """Return the text by which messages denote node `k` of a graph: its name or position, and its operator."""
+    """Return the description of node `k` of a graph for messages: its name or position, and its operator."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else excerpt(node.op_type)
     return f"node {excerpt(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 
@@ -65,7 +65,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    """Return a tensor's shape, None if it has none; each dimension is a size, a name, or None if unknown."""
+    """Return a tensor's shape, with a size, a name or None (unknown) for each dimension; None without a shape."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
     dims = kind.tensor_type.shape.dim
@@ -82,7 +82,7 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of `first` stacked tensors of a type; with `is_apart`, the type of one tensor in a stack."""
+    """Return the type of a stack of `first` tensors of type `kind`; with `is_apart`, of one tensor of a stack."""
     from onnx import helper
 
     shape = shape_of(kind)
@@ -92,7 +92,7 @@ def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = F
 
 
 def is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor type with all sizes known, and for a type other than a tensor."""
+    """Return True for a tensor type whose sizes are all known, and for any type other than a tensor."""
     if kind is None or kind.WhichOneof("value") is None:
         return False
     shape = shape_of(kind)

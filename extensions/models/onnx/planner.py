@@ -7,7 +7,7 @@ from memplan.solvers.reference.best_fit import placed_by_start
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 _BLOCK = 256
-"""ONNX Runtime rounds sizes and offsets, also those of declared workspaces, to multiples of this number of bytes."""
+"""The alignment in bytes to which ONNX Runtime rounds sizes and offsets, including those of declared workspaces."""
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:

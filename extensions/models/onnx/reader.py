@@ -1,8 +1,8 @@
 """Reader of ONNX models: each value is a buffer, whose lifetime follows from the order of nodes.
 
-Nodes whose inputs are all constants produce constants, as runtimes compute them once; these and initializers are
-outside the plan. Both branches of an If write its outputs. The state of a Loop or Scan is stored in its outputs, and
-each iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
+A node whose inputs are all constants produces constants, because runtimes compute it only once. The plan contains
+neither these nor initializers. Both branches of an If write its outputs. The state of a Loop or Scan is stored in its
+outputs, and each iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
-# Element types, keyed by their numbers in TensorProto.DataType.
+# The numbers of two element types in TensorProto.DataType.
 _INT64, _BOOL = 7, 9
 
 
@@ -61,7 +61,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _Program:
-    """The conversion of a model's graphs to operations."""
+    """The conversion of a model's graphs to operations; `source` is the position of the current node in the model."""
 
     def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
         self.graph, self.version = graph, version
@@ -72,7 +72,7 @@ class _Program:
         self.computed: set[str] = set()
 
     def run(self) -> None:
-        """Convert the main graph, including the program's inputs and outputs."""
+        """Convert the main graph with its inputs and outputs."""
         scope = GraphNames(self.graph, None, "")
         self.values.add_initializers(self.graph, scope)
         for value in self.graph.input:
@@ -129,7 +129,7 @@ class _Program:
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
-            # Sizes that are expressions over symbols also count as known before the program runs.
+            # With symbols, every shape is an expression that is known before the program runs, hence a constant.
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
@@ -186,7 +186,7 @@ class _Program:
             or len(body.output) < n_state
         ):
             raise FormatError(
-                f"{what}: must have a body of {len(inputs)} inputs, num_scan_inputs ({count}) of them scanned"
+                f"{what}: must have a body with {len(inputs)} inputs, of which num_scan_inputs ({count}) are scanned"
             )
         if self.version < 9:
             raise FormatError(f"{what}: must be of opset 9 or later, got {self.version}")
@@ -208,7 +208,7 @@ class _Program:
         initial: Sequence[str],
         scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
-        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of both."""
+        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of each."""
         outputs = [*node.output, *[""] * len(names)]
         state = []
         for name, output, source in zip(names, outputs, initial, strict=False):
@@ -231,7 +231,7 @@ class _Program:
     def _convert_iteration(
         self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
     ) -> None:
-        """Convert a loop's body and the copies of its new state, and close the loop."""
+        """Convert a loop's body, add the copies of its new state to the old one, and close the loop."""
         sources = self._convert_subgraph(body, inner, what)
         if len(sources) < len(state) + len(stacked):
             raise FormatError(f"{what}: must have a body of {len(state) + len(stacked)} outputs, got {len(sources)}")
@@ -239,10 +239,8 @@ class _Program:
         for source, target in zip(sources, state, strict=False):
             size, room = self.values.size_of(source), self.values.size_of(target) or 0
             if size is not None and size > room:
-                raise FormatError(
-                    f"{what}: must keep the size of its state {excerpt(target)} ({room} bytes), got {size}"
-                )
-            # Copy a state value that becomes another state value, before it is overwritten.
+                raise FormatError(f"{what}: must keep its state {excerpt(target)} at {room} bytes, got {size}")
+            # If the new value of one state is the old value of another, save it before the copies overwrite it.
             if source in state and source != target:
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
                 self.draft.declare(aside, size or 0)

@@ -1,4 +1,4 @@
-"""Writer of ONNX models with their nodes in another order, also in subgraphs; nothing else changes."""
+"""Writer of ONNX models with nodes in another order, in all subgraphs; the rest of the file is preserved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
     """Reorder the nodes of a graph and its subgraphs; return True if any node moved."""
     reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
-    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _draws(node)})
+    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _has_rng(node)})
     inside = [
         _reorder(inner, orders, (*where, v, k))
         for v, node in enumerate(graph.node)
@@ -65,13 +65,13 @@ def _names_read(node: NodeProto) -> Iterator[str]:
             yield from (value.name for value in graph.output)
 
 
-def _draws(node: NodeProto) -> bool:
-    """Return True if a node, or any node in its subgraphs, draws random numbers."""
+def _has_rng(node: NodeProto) -> bool:
+    """Return True if a node or a node in its subgraphs draws random numbers."""
     return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the bytes of a model with its nodes sorted; the result is equal for all orders of the same nodes."""
+    """Return the serialised model with its nodes sorted: equal for models that differ only in node order."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

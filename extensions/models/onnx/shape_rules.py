@@ -1,7 +1,7 @@
 """Rules for the output shapes of ONNX operators that compute sizes: sums, products and quotients of input sizes.
 
-Sizes are integers, or expressions over symbols. Operators that copy the sizes of their inputs need no rule: ONNX's own
-inference passes names of dimensions on. Source: onnx 1.23, Operators.md.
+Sizes are integers, or expressions over symbols. Operators that copy sizes of their inputs need no rule, because ONNX's
+own inference propagates the names of dimensions. Source: onnx 1.23, Operators.md.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
-"""Slice treats an end from this value on as the end of the dimension."""
+"""Slice treats an end of at least this value as the end of the dimension."""
 _FINEST = 64
-"""The largest denominator of a Resize factor for which all runtimes round in the same way."""
+"""The largest denominator of a Resize factor at which all runtimes round the output size in the same way."""
 Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """The shape does not follow from the known facts about a node's inputs."""
+    """Raised if an output shape does not follow from the known facts about a node's inputs."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def ceil_div(size: int, divisor: int) -> int:
     return (size + divisor - 1) // divisor
 
 
-def _concat(given: NodeFacts) -> list[Shape]:
+def _concat_shape(given: NodeFacts) -> list[Shape]:
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -95,7 +95,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return both lists of sizes without the factors that occur in both."""
+    """Cancel the fraction of two products of sizes: return both lists without the factors that they have in common."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -105,7 +105,7 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
     return rest, rest_of_bottom
 
 
-def _flatten(given: NodeFacts) -> list[Shape]:
+def _flatten_shape(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
@@ -122,7 +122,7 @@ def _expand(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _slice(given: NodeFacts) -> list[Shape]:
+def _slice_shape(given: NodeFacts) -> list[Shape]:
     shape = list(given.shape(0))
     starts, ends = given.input_values(1, "starts"), given.input_values(2, "ends")
     axes = given.input_values(3, "axes", range(len(starts)))
@@ -143,7 +143,7 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
     return max_number(ceil_div(last - first, step), 0)
 
 
-def _split(given: NodeFacts) -> list[Shape]:
+def _split_shapes(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has_values(1) or "split" in given.attributes:
         parts = given.input_values(1, "split")
@@ -189,7 +189,7 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            # The last window must not begin in the padding at the end.
+            # Refuse if the last window could begin in the padding at the end: ONNX drops such a window.
             if any(pads) or width < stride:
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
@@ -209,7 +209,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        # In this case, runtimes compute other sizes than ONNX's inference.
+        # Here runtimes and ONNX's inference compute different sizes, so leave the shape unknown.
         if is_same and (beyond < 0 or more[k]):
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
@@ -219,7 +219,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
 _TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))
 
 
-def _resize(given: NodeFacts) -> list[Shape]:
+def _resize_shape(given: NodeFacts) -> list[Shape]:
     shape = given.shape(0)
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
@@ -231,13 +231,13 @@ def _resize(given: NodeFacts) -> list[Shape]:
     return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
 
 
-def _depth_to_space(given: NodeFacts) -> list[Shape]:
+def _depth_to_space_shape(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c // block**2, *(size * block for size in image)]]
 
 
-def _space_to_depth(given: NodeFacts) -> list[Shape]:
+def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c * block**2, *(size // block for size in image)]]
@@ -256,10 +256,10 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "ConstantOfShape": lambda given: [given.input_values(0)],
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _window_shapes),
     "ConvTranspose": _transposed_convolution_shape,
-    "Resize": _resize,
-    "Upsample": _resize,
-    "DepthToSpace": _depth_to_space,
-    "SpaceToDepth": _space_to_depth,
+    "Resize": _resize_shape,
+    "Upsample": _resize_shape,
+    "DepthToSpace": _depth_to_space_shape,
+    "SpaceToDepth": _space_to_depth_shape,
 }
 """Maps each operator to the rule for its output shapes."""
 WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}

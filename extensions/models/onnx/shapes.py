@@ -1,8 +1,8 @@
 """Shape inference for an ONNX model node by node, used if ONNX's inference of the whole model fails.
 
-The types of a node's outputs follow from the types of its inputs, and from their values where known: constants, shapes
-of known tensors, and results computed from these. ONNX's inference for single nodes computes the types, and its
-reference evaluator the values.
+The types of a node's outputs follow from the types of its inputs and, if known, from their values: constants, shapes of
+tensors, and results computed from these. ONNX's inference for single nodes computes the types, and ONNX's reference
+evaluator computes the values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """One pass over a model that writes the types of values into it; `causes` states why shapes are unknown."""
+    """One pass over a model that writes the inferred types into it.
+
+    `causes` maps a value of unknown shape to the reason; `clashes` lists nodes whose shapes contradict each other.
+    """
 
     def __init__(self, model: ModelProto) -> None:
         self.versions = {"": 1} | {_canonical_domain(row.domain): row.version for row in model.opset_import}
@@ -50,7 +53,7 @@ class NodeShapes:
         self.graph(model.graph, ChainMap(), ChainMap())
 
     def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
-        """Infer the types in a graph and write them into it, given the types and values known around it."""
+        """Infer the types in a graph and write them into it, given the types and values of the enclosing graphs."""
         for tensor in graph.initializer:
             types[tensor.name] = type_of(tensor.data_type, tensor.dims)
             _record_constant(known, tensor.name, tensor)
@@ -84,12 +87,13 @@ class NodeShapes:
                 types_of_node = {**types_of_node, **self._fold_types(node, known)}
         if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
-            why = "gives as much as computed values say" if of_values else f"has no known shapes: {_SAVE}"
+            why = "has outputs whose sizes depend on computed values" if of_values else f"has no known shapes: {_SAVE}"
             open_ones = [name for name in node.output if not is_known(types_of_node.get(name))]
             self._mark_unknown(open_ones, f"{node_name(node, k)} {why}")
         return types_of_node
 
     def _mark_unknown(self, names: Iterable[str], cause: str) -> None:
+        """Record the reason why the shapes of values are unknown, unless one is recorded already."""
         for name in filter(None, names):
             self.causes.setdefault(name, cause)
 
@@ -102,9 +106,7 @@ class NodeShapes:
             return inferred
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
-            what = (
-                f"{excerpt(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
-            )
+            what = f"{excerpt(domain)}, whose shapes" if domain else f"opset {version}, where ONNX lacks it; its shapes"
             self._mark_unknown(
                 node.output, f"{node_name(node, k)} is an operator of {what} are not known here: {_SAVE}"
             )
@@ -132,7 +134,7 @@ class NodeShapes:
             TypeError,
             LookupError,
         ) as error:
-            self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {excerpt(str(error).strip())}")
+            self.clashes.append(f"{node_name(node, k)} must have consistent shapes: {excerpt(str(error).strip())}")
             self._mark_unknown(node.output, self.clashes[-1])
             return {}
 
@@ -158,7 +160,7 @@ class NodeShapes:
         return int(size)
 
     def array(self, values: object) -> np.ndarray[Any, Any]:
-        """Return integers as the array of an ONNX tensor."""
+        """Return integers as an int64 array, the type of ONNX's shape tensors."""
         import numpy as np
 
         return np.array(values, np.int64)
@@ -171,12 +173,13 @@ class NodeShapes:
             made = evaluate_node(node, {name: known[name] for name in node.input if name}, self.versions[""])
             known.update(made)
             return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
-        except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
+        except Exception:  # noqa: BLE001  # If the evaluator cannot run an operator, its values are unknown.
             return {}
 
     def _body_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
     ) -> Mapping[str, TypeProto]:
+        """Return the output types of a node with subgraphs (If, Loop or Scan); empty for any other operator."""
         if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
             return self._branch_types(node, inner, known)
         return self._loop_types(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
@@ -184,9 +187,9 @@ class NodeShapes:
     def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of an If: the types of the branch that always runs, or types common to both.
+        """Return the output types of an If: those of the branch that always runs, or types common to both branches.
 
-        A branch with contradicting shapes cannot run for these inputs, so the other branch always runs.
+        A branch whose shapes contradict each other cannot run for these inputs, so the other branch always runs.
         """
         condition = known.get(node.input[0]) if node.input else None
         labels = ["then_branch", "else_branch"]
@@ -213,7 +216,7 @@ class NodeShapes:
             if name and kinds and kinds[0] is not None and all(kind == kinds[0] for kind in kinds):
                 shapes[name] = kinds[0]
             elif name and kinds and all(kind is not None and is_known(kind) for kind in kinds):
-                self.causes.setdefault(name, f"{node.op_type} {excerpt(node.name)} gives another shape by each branch")
+                self.causes.setdefault(name, f"{node.op_type} {excerpt(node.name)} has branches of different shapes")
         return shapes
 
     def _loop_types(
@@ -254,7 +257,7 @@ def _is_small(kind: TypeProto) -> bool:
 
 
 def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
-    """Record the value of a small constant, unless its shape does not match its bytes."""
+    """Record the array of a small constant; skip a constant whose bytes do not match its shape."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -284,7 +287,7 @@ def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
 
 
 def _write_types(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write inferred types into a graph, at the values that it declares or as new entries."""
+    """Write inferred types into a graph: into values that it declares, and as new entries of `value_info`."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

@@ -1,7 +1,8 @@
 """Shape inference for an ONNX model node by node, with expressions over symbols as sizes.
 
-In a type, an expression is the name of a dimension, so ONNX's own inference passes it on; operators that compute sizes
-have rules. The values of small integer tensors are also tracked: shapes, and results computed from shapes.
+In a type, an expression is stored as the name of a dimension, which ONNX's own inference propagates. Operators that
+compute sizes have rules (`shape_rules`). The values of small integer tensors are tracked as well: shapes, and results
+computed from shapes.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _INTEGERS, _REALS = (6, 7), (1, 11)
-"""Element types of sizes: int32 and int64, and (for integral values) float32 and float64."""
+"""Element types that may hold sizes: int32 and int64; float32 and float64 if their values are integral."""
 
 
 class SymbolicShapes(NodeShapes):
-    """One pass over a model that writes types into it; sizes may be expressions over symbols."""
+    """One pass over a model that writes the inferred types into it; sizes may be expressions over symbols."""
 
     def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
         self.numbers = numbers
@@ -55,7 +56,7 @@ class SymbolicShapes(NodeShapes):
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
-            # Some of ONNX's rules return 0 when they compute with a named dimension.
+            # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard such types.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
             return inferred
@@ -75,6 +76,7 @@ class SymbolicShapes(NodeShapes):
         return inferred
 
     def _node_facts(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
+        """Collect the input shapes, input values and attributes of a node for the rules of output shapes."""
         from onnx import helper
 
         attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
@@ -85,7 +87,7 @@ class SymbolicShapes(NodeShapes):
         return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node whose input values are known, some of them symbolic, and record its output values."""
+        """Evaluate a node on known input values, some of them symbolic; record its output values."""
         inputs = [known[name] for name in node.input if name]
         if not any(each.dtype == object for each in inputs):
             return super()._fold_types(node, known)
@@ -126,12 +128,13 @@ Arrays = Sequence[Array]
 Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
-def _element_fold(function: Callable[[Any, Any], Any]) -> Fold:
+def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
+    """Return the evaluation of a binary operator, element by element with broadcasting."""
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
 def _integer_objects(values: Array) -> Array:
-    """Return an array of Python integers; raises OpenShapeError for numbers that are not integral."""
+    """Convert an array to Python integers; raises OpenShapeError if a number is not integral."""
     if values.dtype.kind != "f":
         return values.astype(object)
     if not (values == np.floor(values)).all():
@@ -139,11 +142,11 @@ def _integer_objects(values: Array) -> Array:
     return values.astype(np.int64).astype(object)
 
 
-def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Return the quotients of two arrays; raises OpenShapeError where they may be rounded differently than in ONNX."""
+def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Divide two arrays; raises OpenShapeError if ONNX might round a quotient differently."""
 
     def divide(left: int, right: int) -> int:
-        # ONNX rounds toward 0, but Python rounds down.
+        # ONNX rounds toward 0 and Python rounds down, so refuse operands for which the results may differ.
         if left < 0 or right < 1:
             raise OpenShapeError
         whole = left // right
@@ -155,53 +158,54 @@ def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
-    return lambda given, _: _reduce(function, given)
+    """Return the evaluation of an operator that combines all its inputs pairwise, such as Max."""
+    return lambda given, _: _combine_arrays(function, given)
 
 
-def _reduce(function: Callable[[int, int], int], given: Arrays) -> Any:
+def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
     return total
 
 
-def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_cast(given: Arrays, attributes: NodeAttributes) -> Any:
     if attributes.get("to", 0) not in _INTEGERS + _REALS:
         raise OpenShapeError
     return given[0]
 
 
 def _concrete_numbers(values: Array) -> list[int]:
-    """Return the integers of an array; raises OpenShapeError if one of them depends on symbols."""
+    """Return the elements of an array as a list; raises OpenShapeError if one of them depends on symbols."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
     return list(values_)
 
 
-def _gather(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_gather(given: Arrays, attributes: NodeAttributes) -> Any:
     return np.take(given[0], given[1].astype(np.int64), axis=attributes.get("axis", 0))
 
 
-def _reshape(given: Arrays, _: NodeAttributes) -> Any:
+def _fold_reshape(given: Arrays, _: NodeAttributes) -> Any:
     return given[0].reshape(_concrete_numbers(given[1]))
 
 
-def _flatten(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_flatten(given: Arrays, attributes: NodeAttributes) -> Any:
     return given[0].reshape(prod(given[0].shape[: attributes.get("axis", 1)]), -1)
 
 
-def _unsqueeze(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_unsqueeze(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", [])
     return np.expand_dims(given[0], tuple(axes))
 
 
-def _squeeze(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_squeeze(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.squeeze(given[0], None if axes is None else tuple(axes))
 
 
-def _slice_values(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_slice(given: Arrays, attributes: NodeAttributes) -> Any:
     if len(given) == 1:
         starts, ends = attributes.get("starts", []), attributes.get("ends", [])
         axes, steps = attributes.get("axes", list(range(len(starts)))), [1] * len(starts)
@@ -217,46 +221,46 @@ def _slice_values(given: Arrays, attributes: NodeAttributes) -> Any:
     return given[0][tuple(places)]
 
 
-def _product(given: Arrays, attributes: NodeAttributes) -> Any:
+def _fold_product(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
 
 
-def _split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
+def _fold_split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
     sizes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("split", None)
     ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
     return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))
 
 
 _CONDITIONS: Mapping[str, Fold] = {
-    "Equal": _element_fold(lambda a, b: a == b),
-    "Less": _element_fold(lambda a, b: a < b),
-    "LessOrEqual": _element_fold(lambda a, b: a <= b),
-    "Greater": _element_fold(lambda a, b: a > b),
-    "GreaterOrEqual": _element_fold(lambda a, b: a >= b),
+    "Equal": _elementwise_fold(lambda a, b: a == b),
+    "Less": _elementwise_fold(lambda a, b: a < b),
+    "LessOrEqual": _elementwise_fold(lambda a, b: a <= b),
+    "Greater": _elementwise_fold(lambda a, b: a > b),
+    "GreaterOrEqual": _elementwise_fold(lambda a, b: a >= b),
 }
 FOLDED: Mapping[str, Fold] = {
     **_CONDITIONS,
-    "Add": _element_fold(lambda a, b: a + b),
-    "Sub": _element_fold(lambda a, b: a - b),
-    "Mul": _element_fold(lambda a, b: a * b),
-    "Div": _quotients,
-    "Mod": _element_fold(lambda a, b: a % b),
+    "Add": _elementwise_fold(lambda a, b: a + b),
+    "Sub": _elementwise_fold(lambda a, b: a - b),
+    "Mul": _elementwise_fold(lambda a, b: a * b),
+    "Div": _fold_division,
+    "Mod": _elementwise_fold(lambda a, b: a % b),
     "Neg": lambda given, _: -given[0],
     "Max": _variadic_fold(max_number),
     "Min": _variadic_fold(min_number),
     "Sum": _variadic_fold(lambda a, b: a + b),
     **dict.fromkeys(("Identity", "Floor", "Ceil", "Round"), lambda given, _: given[0]),
-    "Cast": _cast,
+    "Cast": _fold_cast,
     "Concat": lambda given, attributes: np.concatenate(given, axis=attributes.get("axis", 0)),
-    "Gather": _gather,
-    "Reshape": _reshape,
-    "Flatten": _flatten,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Slice": _slice_values,
-    "Split": _split,
-    "ReduceProd": _product,
+    "Gather": _fold_gather,
+    "Reshape": _fold_reshape,
+    "Flatten": _fold_flatten,
+    "Unsqueeze": _fold_unsqueeze,
+    "Squeeze": _fold_squeeze,
+    "Slice": _fold_slice,
+    "Split": _fold_split,
+    "ReduceProd": _fold_product,
     "Expand": lambda given, _: np.broadcast_to(
         given[0], np.broadcast_shapes(given[0].shape, _concrete_numbers(given[1]))
     ),
@@ -264,4 +268,4 @@ FOLDED: Mapping[str, Fold] = {
     "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
     "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
 }
-"""The operators that are evaluated on tracked values, because computations of shapes use them."""
+"""Maps the operators that appear in computations of shapes to functions that evaluate them on tracked values."""

@@ -1,4 +1,4 @@
-"""The values of nested ONNX graphs: the buffer to which each name refers, and its size in bytes."""
+"""Name resolution in nested ONNX graphs: the buffer that a name refers to, and the size of this buffer in bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GraphNames:
-    """The ids of values by their names in a graph and the enclosing graphs; `types` are the types of its values."""
+    """The scope of a graph: ids of values by their names here and in the enclosing graphs, and types by name."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix, self.outer = prefix, outer
@@ -42,21 +42,21 @@ class GraphNames:
         return None
 
     def bind(self, name: str, found: str, what: str) -> None:
-        """Bind a name to the id `found` of a value; raises FormatError if the graph binds it already."""
+        """Bind a name to the id `found` of a value; raises FormatError if this graph has already bound the name."""
         if name in self.ids.maps[0]:
-            rule = "must write values that nothing has written before"
+            rule = "must write each value only once"
             raise FormatError(f"{what}: {rule}, got {excerpt(name)}, which comes from {self.writers[name]}")
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of the value to which a name refers; raises FormatError if the value is unwritten."""
+        """Return the id of the value that a name refers to; raises FormatError if it is not written yet."""
         if name not in self.ids:
-            raise FormatError(f"{what}: must read what was written before, got {excerpt(name)}")
+            raise FormatError(f"{what}: must read only values written before, got {excerpt(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program by id: declared values, and `constants` with their bytes (None if unknown)."""
+    """The values of a program: declared buffers in `draft`, and constants by id with their bytes (None if unknown)."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -72,11 +72,11 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value as a buffer; a value without known size and reader is omitted, and False returned."""
+        """Declare a value as a buffer and return True; omit it and return False if it has neither size nor reader."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
-                message = f"{what}: gives {excerpt(name)}, which has no known size and no reader, and is left out"
+                message = f"{what}: {excerpt(name)} has no known size and no reader, so it is left out"
                 self.warnings.append(Finding("unsized-output", message))
             return False
         own = name if scope.prefix == "" else self.free_id(scope.prefix + name)
@@ -86,8 +86,8 @@ class Values:
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
-        """Bind a name to a constant, which is declared as a buffer only when it is first read."""
-        # If a constant is an output of the program, the output is a copy of it, so the copy gets the name.
+        """Bind a name to a constant of `size` bytes; it is declared as a buffer only when it is first read."""
+        # A constant that is an output of the program is copied at its end, and the copy gets the output's name.
         is_free = scope.prefix == "" and name not in self.draft.results
         own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
         scope.bind(name, own, "the constants")
@@ -105,7 +105,7 @@ class Values:
             self.add_constant(scope, name, self.bytes_of(f"initializer {excerpt(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of an operation's operands, except constants of unknown size, which no plan contains."""
+        """Return the declared ids among operands; declares constants of known size, and drops those of unknown size."""
         operands = list(ids)
         for name in operands:
             size = self.constants.get(name)
@@ -114,7 +114,7 @@ class Values:
         return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
-        """Return an unused id that starts with `wanted`, and reserve it."""
+        """Reserve and return an unused id: `wanted`, with apostrophes appended if it is taken."""
         while wanted in self._taken:
             wanted += "'"
         self._taken.add(wanted)
@@ -148,9 +148,9 @@ class Values:
         if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
             got = kind.WhichOneof("value").removesuffix("_type")
             way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before it"
-            raise FormatError(f"{value}: must be a dense tensor, got a {got}, whose bytes only the run knows: {way}")
+            raise FormatError(f"{value}: must be a dense tensor, got a {got}, whose size depends on the run: {way}")
         if cause := self.causes.get(name) or next(iter(self.causes.values()), None):
-            raise FormatError(f"{value}: must have a shape before the program runs, got none: {cause}")
+            raise FormatError(f"{value}: must have a shape that is known before the program runs, got none: {cause}")
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
@@ -158,12 +158,12 @@ class Values:
         bits = BITS.get(kind)
         if bits is None:
             got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"
-            raise FormatError(f"{what}: must be of a type whose elements have a size, got {got}")
+            raise FormatError(f"{what}: must have elements of a fixed size, got {got}")
         for k, size in enumerate(dims):
-            rule = "must be at least 0, as with inputs that are large enough"
+            rule = "must be at least 0, as with inputs of sufficient size"
             try:
                 is_wrong = size < 0
-            # The comparison depends on the values of symbols.
+            # The sign depends on the values of symbols, so the size may be negative.
             except FormatError:
                 is_wrong = True
             if is_wrong:

@@ -287,7 +287,7 @@ def test_compare_promises_no_saving_for_a_custom_operator_with_unknown_scratch(t
     assert main(["compare", str(custom), "--format", "table"]) == 0
     saved, warning = capfd.readouterr().out.splitlines()[-2:]
     assert saved.split() == ["saved", "-"]
-    assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in warning
+    assert "the scratch of the kernels of my_op is not known: the arena may become larger" in warning
 
 
 def test_a_model_that_does_not_fit_gets_the_hint_of_a_cascade_that_fits(capfd: Captured) -> None:

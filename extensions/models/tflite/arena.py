@@ -1,7 +1,7 @@
-"""The interface of `memplan.planner.foreign.arena` for TFLite Micro: arena sizes by its rules, and trial runs.
+"""TFLite Micro's implementation of `memplan.planner.foreign.arena`: arena sizes by the runtime's rules, and trial runs.
 
-Trials run in the installed runtime, which is built for the host, with the smallest arena that suffices there, whatever
-the target.
+Whatever the target, trials use the installed runtime, which is built for the host, with the smallest arena that
+suffices on the host.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
-    """Return the runtime's report on a run of a model in its least arena, as part of a sentence."""
+    """Run a model in its smallest arena, and return the runtime's report as a part of a sentence."""
     return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 

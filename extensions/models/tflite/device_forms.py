@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from memplan.extensions.networks.operations.graph import OperationGraph
 
 _SHARE = 0.25
-"""The fraction of the remaining time that each search may use: for an order, for cascades, and for a plan."""
+"""The fraction of the remaining time that one search may use; searches are for an order, for cascades and for plans."""
 _FORMS = 2
-"""The number of forms to write for each point of the cascades; the forms differ in how many steps are merged."""
+"""The number of forms that are written for each point of a cascade; they differ in the number of merged steps."""
 
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of a model: its file, its arena, and the ratio of its multiplications to those of the original."""
+    """A form of a model: its file, its arena, and its multiplications divided by those of the original."""
 
     data: bytes
     arena: ModelArena
@@ -48,7 +48,7 @@ class DeviceForm:
 
 
 class FormSearch:
-    """The search for the best form of a model; forms without extra multiplications are tried first."""
+    """The search for the form of a model with the smallest arena; forms without extra multiplications come first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
         self.options, self.running, self.source = options, running, data
@@ -56,7 +56,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; the reasons why other forms are impossible are appended to `notes`."""
+        """Return the best form found; append to `notes` the reasons why kinds of forms are impossible."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -70,7 +70,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the first form with split operators that fits, or the smallest form; `best` if no form is better."""
+        """Search forms with split operators: return the first that fits, else the smallest (or `best`)."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -78,27 +78,28 @@ class FormSearch:
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            # Even if writing this point is impossible, other points may be possible.
+            # An error concerns only this point, so record its message and try the other points.
             with self._record_message("cascade"):
                 for form in model.forms([point], limit, self._arena, _FORMS):
-                    # Skip larger forms, since no plan needs less than their live bytes.
+                    # No plan needs less than the live peak, so skip forms whose live peak is already too large.
                     if form.arena.tail + form.peak < best.arena.used:
                         made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.macs_ratio)
                         best = self._smaller_form(best, made, self._planned_form(made))
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the last form whose arena is smaller than the smallest arena before it."""
+        """Return the form with the smallest arena; of equal arenas, the first form."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
         return best
 
     def _fits(self, form: DeviceForm) -> bool:
+        """Return True if the option `fit` is given and the arena of a form is within it."""
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside the file; None if the runtime's own plan is equally good."""
+        """Return a form with a plan inside its file; None if the plan cannot be written or does not pay."""
         try:
             chosen = form_options(self.source, form.data, self.options)
             problem = read_model(form.data, options=chosen).problem
@@ -116,7 +117,7 @@ class FormSearch:
 
     @contextmanager
     def _record_message(self, what: str) -> Iterator[None]:
-        """Record the message of an error that makes a kind of form impossible, and suppress the error."""
+        """Suppress an InputError, and append its message to `notes` once, prefixed by the kind of form `what`."""
         try:
             yield
         except InputError as error:

@@ -22,14 +22,14 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.model.rows import Buffer, Relative
 
 OPERATOR = "ethos-u"
-"""The custom operator into which Vela combines all operators that run on an Ethos-U."""
+"""The name of the custom operator into which Vela combines the operators that run on an Ethos-U."""
 POOLS = ("arena", "scratch_fast")
-"""The names of the pools of a model that uses two memories."""
+"""The names of the pools if a model uses two memories: for most tensors, and for `scratch_fast`."""
 _SCRATCH, _FAST = 2, 3
 
 
 def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
-    """Return the imported problem with the relative offsets and pools that Vela's commands assume.
+    """Add to an imported problem the fixed distances and pools that Vela's commands assume.
 
     A model without Ethos-U operators, or without offsets for its tensors, is returned unchanged.
     """
@@ -59,7 +59,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
 def _scratch_tensors(
     model: Model, operators: Sequence[Operator], offsets: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the indices of Ethos-U operators' working tensors: those in the arena, and those of `scratch_fast`."""
+    """Return the indices of Ethos-U operators' working tensors: those in the arena, then those in a second memory."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -76,7 +76,7 @@ def _scratch_tensors(
 def _tie_rows(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Return the buffers; buffers inside a live scratch tensor get offsets relative to that tensor."""
+    """Give each buffer inside a live scratch tensor its offset relative to that tensor, and return all buffers."""
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:
@@ -94,11 +94,12 @@ def _tie_rows(
 
 
 def _are_alive_together(one: Buffer, other: Buffer) -> bool:
+    """Return True if a lifetime of one buffer overlaps a lifetime of the other."""
     return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
 
 
 def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
-    """Return the fields `own_plan` and `own_peak` for the resulting problem, computed from the file's plan."""
+    """Return `own_plan` and `own_peak` of an imported problem, recomputed for its version `larger` with pools."""
     plan = imported.own_plan
     if plan is None:
         return {}

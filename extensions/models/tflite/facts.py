@@ -1,4 +1,4 @@
-"""Facts of a TensorFlow Lite model about tensors and operators, besides bytes and order: kinds, attributes, types.
+"""Facts about the tensors and operators of a TensorFlow Lite model, except bytes and order: kinds, attributes, types.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
@@ -20,7 +20,7 @@ from memplan.planner.foreign.imported import element_count
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
 _EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
-"""Operators that use or change state outside their tensors or draw random numbers; custom operators may do so, too."""
+"""Operators with effects outside their outputs (state, random numbers); custom operators count as such, too."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "CONV_2D",
@@ -66,7 +66,7 @@ def operator_facts(
 
 
 def has_effects(subgraph: Subgraph, operator: Operator) -> bool:
-    """Return True if an operator may use or change hidden state or draw random numbers, so it must keep its order."""
+    """Return True if an operator may use hidden state or random numbers, so that reordering must keep its order."""
     has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
     return operator.name in _EFFECTS or operator.is_custom or not operator.outputs or has_state
 
@@ -126,7 +126,7 @@ class OperatorReader:
         return attributes
 
     def integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
-        """Return the integer option at a field number; `kind` is its format as in flatbuffer.Number."""
+        """Return the integer option `name` at a field number; `kind` is its binary format (`flatbuffer.Number`)."""
         return default if self.options is None else self.options.integer(field, name, kind, default)
 
     def _window_attributes(self, name: str) -> Attributes:
@@ -189,7 +189,7 @@ class OperatorReader:
         return {} if numbers is None else {word: numbers}
 
     def numbers(self, k: int) -> tuple[int, ...] | None:
-        """Return the values of the operand at position k if it is a short list of constant integers, else None."""
+        """Return the elements of input `k` if it is a short constant tensor of integers, else None."""
         tensor = self.inputs[k] if k < len(self.inputs) else None
         kind = {2: "i", 4: "q"}.get(tensor.type) if tensor is not None and tensor.is_constant else None
         if tensor is None or kind is None or element_count(tensor.shape) > MOST_NUMBERS:

@@ -1,4 +1,4 @@
-"""Models rewritten as cascades: operations on parts of tensors, with their estimated cost in TFLite Micro's arena."""
+"""Forms of a model as unrolled cascades (operations on parts of tensors), ranked by their estimated arena."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
 
 OPERATION_BYTES = 200
-"""The arena bytes that TFLite Micro uses for each operator, as measured."""
+"""The arena bytes that TFLite Micro uses for the bookkeeping of one operator, as measured."""
 _VALUE_BYTES = 24
 _CHANNEL_BYTES = 8
-"""The arena bytes that kernels use for the quantization of each channel of an output."""
+"""The arena bytes that a kernel uses for the quantization of one output channel."""
 _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""The numbers of steps to merge; more merged steps mean fewer operators, each on a larger part."""
+"""The numbers of consecutive steps to merge into one; more merging means fewer operators on larger parts."""
 
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """A model's access maps, in which operations that cannot be written in parts stay whole, and its writer."""
+    """The access maps of a model, with operations that cannot be split marked as whole, and the writer of its forms."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]
@@ -41,9 +41,9 @@ class RewritableModel:
     ) -> Iterator[FormInParts]:
         """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
 
-        The arena's estimate that ranks forms is inexact, so several are written and then measured by the runtime's
-        rules. Forms that cannot be written are omitted. A limit on multiplications only removes forms: those within it
-        are the same. Raises OperationsError if no form can be written.
+        The estimate that ranks forms is inexact, so several forms are written, and their arenas computed by the
+        runtime's rules. Forms that cannot be written are omitted. A limit on multiplications only removes forms, and
+        does not change the others. Raises OperationsError if no form can be written.
         """
         refused: OperationsError | None = None
         for form in _promising_forms(
@@ -51,7 +51,7 @@ class RewritableModel:
         ):
             try:
                 written = self.write(form.found)
-            # Try the next form, which may cut other operators that can be written.
+            # Another form may split operators that can be written, so try the next one.
             except OperationsError as error:
                 refused = refused or error
                 continue
@@ -63,7 +63,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return each form whose need is among the `most` smallest of all forms with no more multiplications."""
+    """Return each form whose `needed` bytes are among the `most` smallest of the forms with at most its `macs`."""
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
         if len(best) < most or form.needed < best[most - 1]:
@@ -73,7 +73,7 @@ def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
 
 
 def arena_estimate(found: UnrolledCascade) -> int:
-    """Return the estimated bytes of TFLite Micro's arena for an unrolled cascade: live peak and bookkeeping."""
+    """Estimate the bytes of TFLite Micro's arena for an unrolled cascade: its live peak plus bookkeeping."""
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
     channels = sum(graph.tensors[tensor].pixel for tensor in made)
@@ -82,7 +82,7 @@ def arena_estimate(found: UnrolledCascade) -> int:
 
 
 def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
-    """Return the rewritable form of a model, whose graph was read from the file `data`."""
+    """Return the access maps and the writer of a model, whose graph was read from the file `data`."""
     how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
@@ -96,8 +96,8 @@ def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions |
 class Rewriting:
     """An unrolled form of a point; `peak` is its live peak in bytes, `macs` are its multiplications.
 
-    Merged steps compute fewer rows twice, so `macs` may be below those of the point. `needed` is the peak in bytes with
-    TFLite Micro's cost of operations, values and channels.
+    Merged steps recompute fewer rows, so `macs` may be below the multiplications of the point. `needed` is the peak in
+    bytes plus TFLite Micro's bookkeeping for operations, values and channels.
     """
 
     peak: int
@@ -109,14 +109,14 @@ class Rewriting:
 def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
     """Yield all unrolled forms of points, except those whose operators alone cost more than `most` bytes.
 
-    A point's memory as a loop predicts that of its unrolled form badly: joined parts are copies, inputs are freed part
-    by part, and merged steps share workspaces. Raises the last OperationsError if no point can be unrolled.
+    The memory of a point run as a loop predicts that of its unrolled form badly: joins copy parts, inputs are freed
+    part by part, and merged steps share workspaces. Raises the last OperationsError if no point can be unrolled.
     """
-    last: OperationsError | None = OperationsError("points: must have one to be written")
+    last: OperationsError | None = OperationsError("points: must have a point that can be written")
     seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
-            # Points that differ only in small parts become equal when these parts are merged, so skip repetitions.
+            # Points that differ only in the size of parts may be equal after merging, so skip repeated forms.
             if (form := _form_key(cascade)) in seen:
                 continue
             seen.add(form)
@@ -135,15 +135,15 @@ def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterato
 
 
 def _form_key(cascade: Cascade) -> object:
-    """Return a value that is equal for two cascades if their written forms are equal."""
+    """Return a key that is equal for cascades with the same written form."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Return an unrolled cascade; a region whose join makes the peak runs layer by layer if that lowers the peak.
+    """Unroll a cascade; if the join of a region's output is the peak and layer by layer is lower, run that region so.
 
-    Before an operation that runs whole, a tensor in parts needs its bytes twice: in parts and joined.
+    Joining a tensor before an operation that runs whole needs its bytes twice: in parts and joined.
     """
     steps = unroll(cascade)
     live = steps.live_bytes()
@@ -163,15 +163,15 @@ def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
 
 
 def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield forms of a cascade with merged steps along rows, and all or none merged along columns; the cascade is last.
+    """Yield forms of a cascade with steps merged along rows, and all or none along columns; the cascade comes last.
 
-    Forms with the fewest runs come first. A caller can stop once the runs of a form alone cost too much.
+    Forms with the fewest runs come first, so a caller can stop once the operators of a form alone cost too much.
     """
     steps = [region.steps for region in cascade.regions]
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # If all steps were merged, the layers would run whole, as in the given model, so leave out that number.
+            # Merging all steps gives the layers of the given model, so leave out that number.
             if rows < most_rows or rows == columns == 1:
                 yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 

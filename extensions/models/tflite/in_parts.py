@@ -1,7 +1,7 @@
-"""Writer of TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and concatenations.
+"""Writer of models whose operators are split into parts: an unrolled cascade as slices, pads and concatenations.
 
-Weights, options and quantisation are in the old file, which follows the new tables. Operators in parts do not pad: if a
-part extends beyond the border, a PAD adds the zero point. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A
+The new tables precede the old file, and refer to its weights, options and quantisation. Split operators do not pad: if
+a part extends beyond the border, a PAD adds the zero point. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A
 field's number is its position there.
 """
 
@@ -25,7 +25,7 @@ from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_
 from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
 from memplan.planner.errors import OperationsError, excerpt
 
-# Operators, keyed by their numbers in BuiltinOperator, and their options, by the numbers in BuiltinOptions.
+# The numbers of operators in BuiltinOperator; below, the numbers of their options in BuiltinOptions.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
@@ -34,10 +34,10 @@ _MOST_JOINED = 10
 
 
 class TfliteRewriting(TfliteSource):
-    """A model that can be written in the form of any unrolled cascade of its graph."""
+    """A model from which the file of any unrolled cascade of its graph can be written."""
 
     def write(self, found: UnrolledCascade) -> bytes:
-        """Return the file of an unrolled cascade; the model's inputs and outputs are unchanged."""
+        """Return the bytes of the model that runs an unrolled cascade, with the inputs and outputs of the original."""
         writer = _Writer(self, found)
         writer.run()
         out = writer.file()
@@ -46,7 +46,7 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """A writer that adds the tensors, buffers and operators of an unrolled cascade to those of the file."""
+    """A writer that adds the tensors, buffers and operators of an unrolled cascade `found` to those of the old file."""
 
     def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
         self.how, self.found = how, found
@@ -65,7 +65,7 @@ class _Writer:
         self.index = self._value_indices()
 
     def run(self) -> None:
-        """Add the operators of all steps, and the views that make outputs."""
+        """Add the operators of all steps, and the views that compute outputs of the model."""
         for step in self.found.steps:
             if step.kind == "slice":
                 self._add_slice(step)
@@ -78,11 +78,11 @@ class _Writer:
     # -- tensors
 
     def _tensor_in(self, tensor: int) -> int:
-        """Return the index in the file of a tensor of the cascade's graph."""
+        """Return the index in the old file of a tensor of the cascade's graph."""
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
-        """Return the tensor index of each value: the file's for a tensor's first whole value, else a new index."""
+        """Return the tensor index of each value: the old one for a tensor's first whole value, else a new one."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
@@ -101,9 +101,7 @@ class _Writer:
         part = self.found.values[value]
         own = self.old.tensors[self._tensor_in(part.tensor)]
         if len(own.shape) != 4:
-            raise OperationsError(
-                f"tensor {excerpt(own.id)}: must have four dimensions to run in parts, got {own.shape}"
-            )
+            raise OperationsError(f"tensor {excerpt(own.id)}: must have 4 dimensions to be split, got {own.shape}")
         return own.shape[0], part.rows[1] - part.rows[0], part.columns[1] - part.columns[0], own.shape[3]
 
     # -- operators
@@ -146,12 +144,7 @@ class _Writer:
                 if len(group) > 1:
                     size = sum(size for _, size in group)
                     shape = (*whole[:axis], size, *whole[axis + 1 :])
-                    group = [
-                        (
-                            self._concat(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")),
-                            size,
-                        )
-                    ]
+                    group = [(self._concat(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")), size)]
                 parts += group
         self._concat(parts, axis, self.index[made])
 
@@ -170,7 +163,7 @@ class _Writer:
             self._add_part(operator, step)
 
     def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
-        """Return, for each tensor of the file that a step uses, the index of the value that replaces it."""
+        """Map each old tensor that a step uses to the tensor index of the value that replaces it."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
@@ -191,7 +184,7 @@ class _Writer:
     def _repeat_operator(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
-        """Add a copy of an operator with other tensors and, if given, other options."""
+        """Add a copy of an operator with the given tensors and, if given, options."""
         if operator.path not in self.heads:
             self.heads[operator.path] = _kept_fields(operator)
         own = self.heads[operator.path]
@@ -229,9 +222,9 @@ class _Writer:
         return self.options[operator.path]
 
     def _pad_input(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
-        """Return the index of an operator's input with explicit padding."""
+        """Add a pad operator before an operator's input; return the index of the padded tensor."""
         if operator.name == "AVERAGE_POOL_2D":
-            raise OperationsError(f"{operator.path}: must not reach beyond the border, where averages count fewer")
+            raise OperationsError(f"{operator.path}: must not cross the border, where averages have fewer terms")
         like = self.old.tensors[self._tensor_in(self.found.values[value].tensor)]
         n, rows, columns, channels = self._value_shape(value)
         shape = (n, rows + sum(borders[0]), columns + sum(borders[1]), channels)
@@ -247,7 +240,7 @@ class _Writer:
             self._add_operator(_PADV2, (source, pads, filled), out, NewTable({}))
 
     def _add_views(self, tensors: Iterable[int]) -> None:
-        """Add the operators that compute `tensors` but are not in the graph, such as views; they run whole."""
+        """Add the whole operators that compute `tensors` but are not operations of the graph, such as views."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:
@@ -262,7 +255,7 @@ class _Writer:
     # -- the file
 
     def file(self) -> bytes:
-        """Return the new file, whose first subgraph has the added operators."""
+        """Return the bytes of the new file, whose first subgraph consists of the added operators."""
         root = self.root
         codes = [OldReference(table.at) for table in root.tables(1, "operator_codes")]
         new = [NewTable({0: Scalar(code, "b"), 2: Scalar(2, "i"), 3: Scalar(code, "i")}) for code in self.new_codes]
@@ -299,7 +292,7 @@ class _Writer:
 
 
 def _kept_fields(operator: Operator) -> dict[int, Scalar | OldReference]:
-    """Return the fields of an operator without its inputs and outputs."""
+    """Return an operator's fields, except its inputs and outputs, for copies of the operator."""
     table = operator.table
     assert table is not None
     fields: dict[int, Scalar | OldReference] = {

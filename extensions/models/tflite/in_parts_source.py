@@ -1,4 +1,4 @@
-"""A model whose operators are to be split: the tensors and operators of its graph, and which operators can be split."""
+"""A model to split into parts: the file's tensors and operators by graph position, and which operators can be split."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ TAKEN: Mapping[str, frozenset[int]] = {
     "PAD": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
     "PADV2": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
 }
-"""The element types that TFLite Micro's kernels for slices, joins and pads support.
+"""The element types that TFLite Micro's kernels for slices, concatenations and pads support, by operator.
 
 Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
 """
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
-"""The smallest number of each element type, with which the input of a maximum is padded."""
+"""The bytes of the smallest number of each element type, with which the input of a max pooling is padded."""
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
     "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
     "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
     "MAX_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
     "AVERAGE_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
 }
-"""The options of operators with padding, except the padding (field 0): (field number, format, default)."""
+"""The options of operators with padding, as (field number, format, default), without the padding itself (field 0)."""
 BY_PIXEL = {"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "RELU", "RELU6", "RELU_N1_TO_1"}
 BY_PIXEL |= {"LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "ABS", "NEG", "EXP", "SQRT", "RSQRT"}
 BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 
 
 class TfliteSource:
-    """A model and its graph of operations.
+    """A model together with the graph of operations read from it.
 
-    Raises FormatError if the file refers to operators or bytes by position, and OptionError for other sizes.
+    Raises FormatError if the file refers to operators or bytes by position, and OptionError if options set sizes.
     """
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
-            rule = "must be left out for a .tflite, whose operators are cut for the sizes that it has"
-            raise OptionError.from_rule("dims", f"{rule}: export the model with other ones")
+            rule = "must be left out for a .tflite, whose operators are split for the sizes in the file"
+            raise OptionError.from_rule("dims", f"{rule}: export the model with other sizes")
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):
-                raise FormatError(f"{buffer.path}: must be inside of the model, not behind it")
+                raise FormatError(f"{buffer.path}: must be inside the FlatBuffer, not after it")
         self.subgraph = self.model.subgraphs[0]
         self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
 
     def tensor_of(self, tensor: int) -> int:
-        """Return the index in the file of a tensor of the graph; raises OperationsError if it has none."""
+        """Return the index in the file of a tensor of the graph; raises OperationsError if the file lacks it."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
-            raise OperationsError(f"tensor {tensor}: must be one of the file's, got {excerpt(name)}")
+            raise OperationsError(f"tensor {tensor}: must be a tensor of the file, got {excerpt(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the index in the file of an operation of the graph; raises OperationsError if it has none."""
+        """Return the index of the operator of operation `v`; raises OperationsError if it is in a subgraph."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
         return source[1]
 
     def runs_in_parts(self, v: int) -> bool:
-        """Return True if operation `v` can be written for a part of its output."""
+        """Return True if operation `v` can be split into operators that each compute a part of its output."""
         operator, row = self.subgraph.operators[self.operator_of(v)], self.graph.ops[v]
         tensors = self.subgraph.tensors
         read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
@@ -96,15 +96,14 @@ class TfliteSource:
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
         if operator.name == "AVERAGE_POOL_2D":
-            # At a border, an average covers fewer elements, and explicit padding would change it, so the operator stays
-            # whole.
+            # At a border an average has fewer terms, which explicit padding would change, so the operator stays whole.
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED
 
 
 class TfliteTensors:
-    """The tensors and buffers of a new file: those of the old main subgraph and model, followed by added ones."""
+    """The tensors and buffers of a new file: those of the old file's main subgraph, followed by added ones."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._old = model, model.subgraphs[0].tensors
@@ -138,7 +137,7 @@ class TfliteTensors:
         return self._constants[key]
 
     def add_minimum(self, own: TfliteTensor) -> int:
-        """Return the index of a constant scalar with the smallest number of another tensor's type."""
+        """Return the index of a constant scalar: the smallest number of the element type of tensor `own`."""
         if own.type not in LEAST:
             raise OperationsError(f"tensor {excerpt(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
@@ -147,9 +146,9 @@ class TfliteTensors:
         return self._constants[key]
 
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
-        """Return the list of all tensors; unused old tensors become empty.
+        """Return all tensors; unused old tensors become empty.
 
-        TFLite Micro allocates memory for each tensor, even if no operator uses it.
+        TFLite Micro allocates memory for every tensor, even if no operator uses it.
         """
         olds = [
             OldReference(table.at) if k in used or own.is_constant else self._empty_tensor(own)
@@ -158,7 +157,7 @@ class TfliteTensors:
         return [*olds, *self._tensors]
 
     def buffers(self) -> list[NewTable | OldReference]:
-        """Return the list of all buffers, the old ones first."""
+        """Return all buffers: the old buffers, then the added ones."""
         return [*[OldReference(table.at) for table in self._model.buffers], *self._buffers]
 
     def _empty_tensor(self, own: TfliteTensor) -> NewTable:

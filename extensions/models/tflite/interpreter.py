@@ -1,4 +1,4 @@
-"""Runs of TFLite Micro in a child process, since the runtime aborts its process for unsupported models."""
+"""Runs of TFLite Micro in a child process, because the runtime aborts its process on unsupported models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from memplan.extensions.models.tflite.model import read_model
 
-# Inputs of wide integer types may be indices into tables of the model, so only 0 and 1 are drawn for them.
+# An input of a wide integer type may be an index into a table of the model, so only 0 and 1 are drawn for it.
 _RUN = """
 import os, sys
 out = os.fdopen(os.dup(1), "wb")
@@ -45,8 +45,8 @@ LIMIT_S = 30.0
 class MicroRun:
     """A run of a model on fixed random inputs, or the reason why it could not run.
 
-    said: the runtime's message, as a part of a sentence. outputs: the computed outputs; None if there are none. fails:
-    True if the runtime refused the model; False if the runtime was missing, or its time was over.
+    said: the runtime's report, as a part of a sentence. outputs: the computed outputs; None if the run did not end.
+    fails: True if the runtime refused the model; False also if the runtime is missing or the time limit was reached.
     """
 
     said: str
@@ -54,7 +54,7 @@ class MicroRun:
     fails: bool = False
 
     def equals(self, other: MicroRun) -> bool:
-        """Return True if both runs have equal outputs, up to the rounding of floating-point sums."""
+        """Return True if two runs have equal outputs, apart from rounding errors of floating-point sums."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(
             a.shape == b.shape
@@ -94,7 +94,7 @@ def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
 
 
 def measure(data: bytes, arena_size: int) -> str:
-    """Return the runtime's report on a model in an arena of `arena_size` bytes, as part of a sentence."""
+    """Run a model in an arena of `arena_size` bytes, and return the runtime's report as a part of a sentence."""
     return run(data, arena_size).said
 
 
@@ -109,8 +109,8 @@ def compare_outputs(
 ) -> tuple[bool | None, str]:
     """Return whether a form of a model computes the same as the original, and the runtime's report on the form.
 
-    `sizes` are the bytes of both arenas; each run has the time limit. The first value is None if the runtime is
-    missing, is too slow, or does not run the original.
+    `sizes` are the arena bytes of the original and the form; each run has the time limit. The first value is None if
+    the runtime is missing, is too slow, or does not run the original.
     """
     now = run(form, sizes[1], limit_s)
     if given == form or (now.outputs is None and not now.fails):

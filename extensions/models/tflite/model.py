@@ -47,22 +47,22 @@ DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_S
 STABLEHLO_CASE
 """
 OPERATORS: Mapping[int, str] = dict(enumerate(_NAMES.split()))
-"""Maps each operator number to the operator's name."""
+"""Maps the numbers of BuiltinOperator to operator names."""
 DTYPES = types_by_number("""
 float32 float16 int32 uint8 int64 - bool int16 complex64 int8 float64 complex128 uint64 - - uint32 uint16 int4 bfloat16
 int2 uint4 float8_e4m3fn float8_e5m2
 """)
-"""Maps each number of TensorType to the element type."""
+"""Maps the numbers of TensorType to names of element types."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()} | {13: 32}
-"""The bits of one element, keyed by the number of its type; elements of less than a byte are packed."""
+"""Maps the number of an element type to the bits of one element; elements of less than a byte are packed."""
 UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
-"""The types whose tensors have no size before the program runs."""
+"""The element types, by number, whose tensors have no known size before the program runs."""
 
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
-"""The name of the metadata with TFLite Micro's offline plan, which has an offset for each tensor."""
+"""The name of the metadata entry with TFLite Micro's offline plan: an offset for each tensor."""
 _NAME_LENGTH = 200
-"""The maximum length of a name that is used as an id; fused operations have longer names."""
+"""The maximum length of a tensor name that becomes an id; tensors of fused operations have longer names."""
 _FLOAT16 = 1
 _OPTIONS = ("builtin_options", 4), ("builtin_options_2", 12)
 _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
@@ -71,14 +71,14 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
     "STABLEHLO_WHILE": (_OPTIONS[1], (0, 1)),
     "STABLEHLO_COMPOSITE": (_OPTIONS[1], (1,)),
 }
-"""For operators that run subgraphs: the name and number of the options field, and the fields in the options."""
+"""Maps an operator that runs subgraphs to its options field (name, number), and to the fields in it."""
 
 
 @dataclass(frozen=True)
 class TfliteTensor:
     """A tensor; its id is its name if that is unique and short, else `#subgraph/index`.
 
-    `open_dims` are dimensions that are known only when the program runs; `shape` has a placeholder for them.
+    `open_dims` are the axes whose sizes are known only at run time; `shape` has placeholders for these sizes.
     """
 
     id: str
@@ -94,7 +94,7 @@ class TfliteTensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: its tensors by index (-1 for an absent input), and the `subgraphs` that it runs."""
+    """An operator: the indices of its tensors (-1: an omitted input), and of the subgraphs that it runs."""
 
     path: str
     name: str
@@ -117,10 +117,10 @@ class Subgraph:
 
     @cached_property
     def widened_tensors(self) -> frozenset[int]:
-        """The constants that are converted once: float16 weights to float32, and sparse ones to dense ones.
+        """The indices of constants that are converted once: float16 weights to float32, sparse tensors to dense ones.
 
-        LiteRT does so before the first run, and keeps the results; TFLite Micro has no kernels for this. Source: tflite
-        2.18, kernels/dequantize.cc and densify.cc.
+        LiteRT converts them before the first run and keeps the results; TFLite Micro has no kernels for this. Source:
+        tflite 2.18, kernels/dequantize.cc and densify.cc.
         """
         widened: set[int] = set()
         for operator in self.operators:
@@ -135,11 +135,11 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its subgraphs, of which the first one is the program, and its metadata by name.
+    """A model: its subgraphs, the first of which is the program, and its metadata by name.
 
-    `input_names` has the first signature's names of inputs by tensor index. `scratch` has the bytes that the user
-    states for kernels, by operator name; or for one operator, by the name of an output, or by its number in the first
-    subgraph. `target` is the processor and the set of kernels.
+    `input_names` maps tensor indices to the names of inputs in the first signature. `scratch` has the bytes that the
+    user states for kernels, by operator name; or for one operator, by the name of an output, or by its number in the
+    first subgraph. `target` is the processor and the set of kernels.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -164,16 +164,16 @@ class Model:
 
     @cached_property
     def scratch_names(self) -> frozenset[str]:
-        """The names for which scratch can be stated: operators, outputs, and operator numbers of the first subgraph."""
+        """The valid keys of `scratch`: names of operators and outputs, and operator numbers of the first subgraph."""
         names = {operator.name for graph in self.subgraphs for operator in graph.operators}
         names |= {g.tensors[k].id for g in self.subgraphs for row in g.operators for k in row.outputs if k >= 0}
         return frozenset(names | {str(k) for k in range(len(self.subgraphs[0].operators))})
 
     @cached_property
     def offline_offsets(self) -> tuple[int, ...] | None:
-        """The offset of each tensor in the file's plan for TFLite Micro (negative: none); None without a plan.
+        """The offset of each tensor in the file's plan for TFLite Micro (negative: unplanned); None without a plan.
 
-        Raises FormatError.
+        Raises FormatError if the plan is broken.
         """
         data = self.metadata.get(OFFLINE_PLAN)
         if data is None:
@@ -186,7 +186,7 @@ class Model:
 
 
 def read_model(data: bytes) -> Model:
-    """Return the content of a file; raises FormatError with the location and the broken rule."""
+    """Parse a `.tflite` file; raises FormatError with the location and the broken rule."""
     if not is_tflite(data):
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
@@ -220,14 +220,14 @@ def _has_bytes(buffer: Table) -> bool:
 
 def _operator_name(code: Table) -> tuple[str, bool]:
     """Return the name of an operator code, and whether it is custom."""
-    # The old field has one byte, and larger codes are only in the new field, so the larger number is the code.
+    # The old field holds one byte, and larger codes are only in the new field, so take the larger number.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
     return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)
 
 
 class _Names:
-    """The names of all tensors of a model, of which only unique names can be ids."""
+    """The names of all tensors of a model; only names that are unique in the model can be ids."""
 
     def __init__(self, graphs: list[Table]) -> None:
         self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]
@@ -259,7 +259,7 @@ def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
     shape = row.integers(0, "shape", "i")
     for k, size in enumerate(shape):
         if size < 0:
-            raise FormatError(f"{row.path}.shape[{k}]: must be known, for {excerpt(name)}, got {size}")
+            raise FormatError(f"{row.path}.shape[{k}]: must be a known size, for {excerpt(name)}, got {size}")
     signature = row.integers(7, "shape_signature", "i")
     return TfliteTensor(
         name,
@@ -286,7 +286,7 @@ def _operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgr
 
 
 def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
-    """Return the subgraphs that an operator runs, in the order of its options."""
+    """Return the indices of the subgraphs that an operator runs, in the order of its options."""
     if name not in _SUBGRAPHS_OF:
         return ()
     (place, number), fields = _SUBGRAPHS_OF[name]
@@ -296,7 +296,7 @@ def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
     indices = tuple(options.integer(field, f"subgraph_{field}", "i") for field in fields)
     for index in indices:
         if not 0 <= index < n_subgraphs:
-            raise FormatError(f"{options.path}: must name a subgraph below {n_subgraphs}, got {index}")
+            raise FormatError(f"{options.path}: must name a subgraph index below {n_subgraphs}, got {index}")
     return indices
 
 

@@ -1,7 +1,7 @@
 """Recomputation of the shapes in a TFLite model, operator by operator, for given sizes of its open dimensions.
 
-The rules work on integers, plain or over symbols, and on tensors of sizes. For the file's own sizes, their results must
-equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
+Sizes are integers or expressions over symbols; the values of small tensors that hold sizes are tracked as well. For the
+file's own sizes, the results must equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _OperatorInputs:
-    """An operator with the shapes of its inputs; `held` contains their integer values, None if unknown."""
+    """An operator with the shapes of its inputs, and in `held` the integer values of each input (None if unknown)."""
 
     operator: Operator
     reader: OperatorReader
@@ -52,7 +52,7 @@ class _OperatorInputs:
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the option that is an axis, converted to a number from 0 to below `rank`."""
+        """Return the option at a field number that is an axis; a negative axis is converted to one below `rank`."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
@@ -81,7 +81,7 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
             "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}"
         )
     if len(model.subgraphs) > 1:
-        raise FormatError("model.subgraphs: must be one where open dimensions have sizes")
+        raise FormatError("model.subgraphs: must be a single subgraph if open dimensions are given sizes")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):
         if list(tensor.shape) != shape:
             raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
@@ -95,6 +95,8 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
 
 
 class _Shapes:
+    """The recomputation of all shapes; `held` has known values of tensors, `open` tensors of changed shape."""
+
     def __init__(self, model: Model, sizes: Mapping[tuple[int, int], int]) -> None:
         self.model, self.main = model, model.subgraphs[0]
         self.shapes: list[Shape] = [list(tensor.shape) for tensor in self.main.tensors]
@@ -106,7 +108,7 @@ class _Shapes:
                 self.open.add(k)
 
     def run(self) -> list[Shape]:
-        """Return the shape of each tensor; raises FormatError if one does not follow from the inputs."""
+        """Recompute the shape of each tensor; raises FormatError if a shape does not follow from the inputs."""
         for operator in self.main.operators:
             if self.open.isdisjoint(operator.inputs):
                 continue
@@ -148,7 +150,7 @@ def _output_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _output_numbers(given: _OperatorInputs) -> list[int] | None:
-    """Return the values of an operator's output if the operator computes sizes; None if they are unknown."""
+    """Return the values of the output of an operator that computes with sizes; None if they are unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
         return list(given.shapes[0])
@@ -168,7 +170,7 @@ def _output_numbers(given: _OperatorInputs) -> list[int] | None:
 
 
 def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
-    """Return the shape to which shapes are broadcast; raises OpenShapeError if they do not match."""
+    """Return the common shape to which shapes are broadcast; raises OpenShapeError if they are incompatible."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]
@@ -192,7 +194,7 @@ def _window_shapes(given: _OperatorInputs) -> list[Shape]:
     return [[image[0], *sides, depth]]
 
 
-def _fully_connected(given: _OperatorInputs) -> list[Shape]:
+def _fully_connected_shape(given: _OperatorInputs) -> list[Shape]:
     image, weight = given.shapes[:2]
     if given.reader.integer(2, "keep_num_dims", "B"):
         return [[*image[:-1], weight[0]]]
@@ -200,13 +202,13 @@ def _fully_connected(given: _OperatorInputs) -> list[Shape]:
     return [[product(top) // product(bottom), weight[0]]]
 
 
-def _batch_matmul(given: _OperatorInputs) -> list[Shape]:
+def _batch_matmul_shape(given: _OperatorInputs) -> list[Shape]:
     (*left, m, k), (*right, n, p) = given.shapes[:2]
     rows = k if given.reader.integer(0, "adj_x", "B") else m
     return [[*_broadcast_shape([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
 
 
-def _concatenation(given: _OperatorInputs) -> list[Shape]:
+def _concatenation_shape(given: _OperatorInputs) -> list[Shape]:
     axis = given.axis(0, len(given.shapes[0]))
     shape = list(given.shapes[0])
     shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
@@ -228,13 +230,13 @@ def _reshaped_shapes(given: _OperatorInputs) -> list[Shape]:
     return [wanted]
 
 
-def _squeeze(given: _OperatorInputs) -> list[Shape]:
+def _squeezed_shape(given: _OperatorInputs) -> list[Shape]:
     shape, options = given.shapes[0], given.reader.options
     axes = [] if options is None else [axis % len(shape) for axis in options.integers(0, "squeeze_dims", "i")]
     return [[size for k, size in enumerate(shape) if (k not in axes if axes else size != 1)]]
 
 
-def _expand_dims(given: _OperatorInputs) -> list[Shape]:
+def _expanded_shape(given: _OperatorInputs) -> list[Shape]:
     shape, (axis,) = list(given.shapes[0]), given.numbers(1)
     shape.insert(axis % (len(shape) + 1), 1)
     return [shape]
@@ -251,7 +253,7 @@ def _pad_shapes(given: _OperatorInputs) -> list[Shape]:
     return [[size + pads[2 * k] + pads[2 * k + 1] for k, size in enumerate(given.shapes[0])]]
 
 
-def _strided_slice(given: _OperatorInputs) -> list[Shape]:
+def _strided_slice_shape(given: _OperatorInputs) -> list[Shape]:
     begins, ends, hidden, new, shrinks = (given.reader.integer(k, "mask", "i") for k in range(5))
     if hidden or new:
         raise OpenShapeError
@@ -263,12 +265,12 @@ def _strided_slice(given: _OperatorInputs) -> list[Shape]:
     return [sliced + shape[len(rows[0]) :]]
 
 
-def _slice(given: _OperatorInputs) -> list[Shape]:
+def _slice_shape(given: _OperatorInputs) -> list[Shape]:
     rows = zip(given.shapes[0], given.numbers(1), given.numbers(2), strict=True)
     return [[whole - start if size == -1 else size for whole, start, size in rows]]
 
 
-def _split(given: _OperatorInputs) -> list[Shape]:
+def _split_shapes(given: _OperatorInputs) -> list[Shape]:
     (axis,), shape, count = given.numbers(0), given.shapes[1], len(given.operator.outputs)
     return [[size // count if k == axis % len(shape) else size for k, size in enumerate(shape)]] * count
 
@@ -279,7 +281,7 @@ def _packed_shapes(given: _OperatorInputs) -> list[Shape]:
     return [shape]
 
 
-def _gather(given: _OperatorInputs) -> list[Shape]:
+def _gathered_shape(given: _OperatorInputs) -> list[Shape]:
     shape, places = given.shapes[:2]
     axis = given.axis(0, len(shape))
     if given.reader.integer(1, "batch_dims", "i"):
@@ -296,18 +298,18 @@ _RULES: Mapping[str, Callable[[_OperatorInputs], list[Shape]]] = {
         lambda given: [[given.shapes[0][0], *given.numbers(1), given.shapes[0][3]]],
     ),
     **dict.fromkeys(("FILL", "TRANSPOSE_CONV"), lambda given: [given.numbers(0)]),
-    "BATCH_MATMUL": _batch_matmul,
+    "BATCH_MATMUL": _batch_matmul_shape,
     "BROADCAST_TO": lambda given: [given.numbers(1)],
-    "CONCATENATION": _concatenation,
-    "EXPAND_DIMS": _expand_dims,
-    "FULLY_CONNECTED": _fully_connected,
-    "GATHER": _gather,
+    "CONCATENATION": _concatenation_shape,
+    "EXPAND_DIMS": _expanded_shape,
+    "FULLY_CONNECTED": _fully_connected_shape,
+    "GATHER": _gathered_shape,
     "PACK": _packed_shapes,
     "RESHAPE": _reshaped_shapes,
     "SHAPE": lambda given: [[len(given.shapes[0])]],
-    "SLICE": _slice,
-    "SPLIT": _split,
-    "SQUEEZE": _squeeze,
-    "STRIDED_SLICE": _strided_slice,
+    "SLICE": _slice_shape,
+    "SPLIT": _split_shapes,
+    "SQUEEZE": _squeezed_shape,
+    "STRIDED_SLICE": _strided_slice_shape,
     "TRANSPOSE": lambda given: [[given.shapes[0][axis] for axis in given.numbers(1)]],
 }

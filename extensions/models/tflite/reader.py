@@ -1,9 +1,9 @@
 """Reader of TensorFlow Lite models: each tensor is a buffer, whose lifetime follows from the order of operators.
 
-As in TFLite Micro, a subgraph has separate tensors. The operator that runs it copies its own inputs into those of the
-subgraph, and the results back; a tensor has one offset, however often its subgraph runs. Files do not have the scratch
-buffers of kernels: those of TFLite Micro's reference kernels follow from types and shapes, and are temporaries of their
-operators; unknown ones are reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
+As in TFLite Micro, each subgraph has its own tensors. An operator that runs a subgraph copies its inputs to the inputs
+of the subgraph, and the results back. A tensor has one offset, however often its subgraph runs. Files lack the scratch
+buffers of kernels: for known kernels they are computed from types and shapes, and become temporaries of the operator;
+unknown scratch is reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
 _LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _MOST_DRAWN = 200_000
-"""The maximum number of operator runs; operators in a subgraph count each time that it runs."""
+"""The maximum number of operator runs; an operator of a subgraph counts once for each run of the subgraph."""
 _MOST_RUNNING = 64
-"""The maximum depth of subgraphs that run one another."""
+"""The maximum nesting depth of subgraphs."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of a model with sizes for its open dimensions; raises FormatError and OptionError."""
+    """Convert a model to a problem; raises FormatError for a broken file, and OptionError for wrong options."""
     model = model_for_options(read_model(data), options)
     if options.dims:
         model = set_sizes(model, options.sizes)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     if other := next((name for name in options.scratch if name not in model.scratch_names), None):
         some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
-        one = "; of one operator, by its output or number"
-        raise OptionError(f"scratch: must be of operators of the model ({some}{one}), got {excerpt(other)}")
+        one = "; or one operator, by its output or number"
+        raise OptionError(f"scratch: must name operators of the model ({some}{one}), got {excerpt(other)}")
     program = _Program(model, options)
     program.run()
     own_peak, own_offsets = program.offline_plan()
@@ -59,31 +59,31 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     )
     unknown = () if options.dims else _unknown_scratch(model)
     imported = program.draft.make_program([*_open_findings(model), *warnings, *unknown], own_peak, own_offsets)
-    # TFLite Micro's own plan has longer lifetimes for inputs and outputs of subgraphs, but no named variables.
+    # TFLite Micro's plan has longer lifetimes for subgraph inputs and outputs, so its peak is computed separately.
     if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
         imported = replace(imported, planner_peak=lambda: _runtime_peak(model))
     return ethos_u.add_regions(model, imported)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of a model's open input dimensions, each with all values from 1; raises FormatError."""
+    """Return a symbol for each open dimension of a model's inputs, with all values from 1; raises FormatError."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
 def _unknown_scratch(model: Model) -> Iterator[Finding]:
-    """Yield a finding if the scratch bytes of some of TFLite Micro's kernels are unknown."""
+    """Yield a finding that names the operators whose kernels need an unknown amount of scratch in TFLite Micro."""
     if unknown := scratch_of_model(model)[1]:
-        what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
-        yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
+        what = f"the scratch of the kernels of {', '.join(unknown[:MAX_LISTED])} is not known"
+        yield Finding("unknown-scratch", f"{what}: the arena may become larger than planned here; --scratch sets it")
 
 
 def _runtime_peak(model: Model) -> int:
-    """Return the bytes in which TFLite Micro's planner places tensors, scratch and variables."""
+    """Return the bytes that TFLite Micro's own planner needs for tensors, scratch and variables."""
     return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
 class _Program:
-    """The conversion of a model's operators to operations; a subgraph is inlined wherever it runs."""
+    """The conversion of a model's operators to operations; each run of a subgraph is inlined."""
 
     def __init__(self, model: Model, options: ModelOptions) -> None:
         self.model = model
@@ -99,7 +99,7 @@ class _Program:
         self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
-        """Convert the first subgraph, including the program's inputs and outputs."""
+        """Convert the first subgraph with its inputs and outputs."""
         main = self.model.subgraphs[0]
         for index in dict.fromkeys(main.inputs):
             tensor = main.tensors[index]
@@ -113,9 +113,9 @@ class _Program:
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
-        """Return the peak and the offsets of the file's plan; None if it lacks a declared tensor.
+        """Return the peak and the offsets of the file's own plan; None if a buffer has no offset there.
 
-        Files have no offsets for scratch buffers: these are placed around the plan, as TFLite Micro does.
+        Files have no offsets for scratch buffers, which are placed around the plan as TFLite Micro does.
         """
         offsets = self.model.offline_offsets
         if offsets is None:
@@ -133,10 +133,10 @@ class _Program:
         return peak, places
 
     def _convert_subgraph(self, index: int, given: Iterable[int]) -> None:
-        """Convert the operators of a subgraph whose `given` tensors are written."""
+        """Convert the operators of a subgraph; its `given` tensors are already written."""
         if index in self.running or len(self.running) >= _MOST_RUNNING:
             cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
-            raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
+            raise FormatError(f"model.subgraphs[{index}]: must not run itself, nor nest too deeply, got {cycle}")
         self.running.append(index)
         subgraph = self.model.subgraphs[index]
         written = set(given)
@@ -151,7 +151,7 @@ class _Program:
             for output in operator.outputs:
                 self._declare_output(subgraph, output, written, operator)
             facts = self.facts.get((index, k))
-            # A subgraph may run several times, but its facts are read only once.
+            # A subgraph may run several times, so read its facts only once.
             if facts is None:
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
@@ -160,7 +160,7 @@ class _Program:
         self.running.pop()
 
     def _declare_ethos_u_scratch(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
-        """Declare the working tensors of an Ethos-U operator, which no operator writes, as written."""
+        """Declare the working tensors of an Ethos-U operator as written, because no operator writes them."""
         arenas = []
         for index in operator.inputs:
             tensor = subgraph.tensors[index]
@@ -178,10 +178,10 @@ class _Program:
         is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
-            raise OptionError(f"scratch: must be of operators that run no subgraphs, got {excerpt(operator.name)}")
+            raise OptionError(f"scratch: must not name an operator that runs subgraphs, got {excerpt(operator.name)}")
         names = []
         for row in rows or ():
-            # Scratch is empty between two runs of a subgraph, so each run has its own buffer.
+            # Scratch keeps nothing between two runs of a subgraph, so each run gets a separate buffer.
             name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
             self.draft.declare(name, packed_bytes(f"{operator.path}: scratch", row.size, 8, self.alignment))
             self.scratch[name] = row.id
@@ -193,14 +193,14 @@ class _Program:
         outputs = [subgraph.tensors[index].id for index in operator.outputs]
         name = operator.name
         if name in _UNKNOWN:
-            raise FormatError(f"{operator.path}: must not be {name}: what it runs is not known here")
+            raise FormatError(f"{operator.path}: must not be {name}, because memplan does not know what it runs")
         if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
             self.draft.view(name, inputs[0], outputs[0])
         elif name == "IF":
             self._convert_if(operator, inputs, outputs)
         elif name in _LOOPS:
             self._convert_while(operator, inputs, outputs)
-        # For a composite, LiteRT runs the operators of its decomposition.
+        # LiteRT runs a composite as the subgraph of its decomposition.
         elif name in ("CALL", "STABLEHLO_COMPOSITE"):
             self._convert_run(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
@@ -221,7 +221,7 @@ class _Program:
         self.draft.branches(inputs[:1], bodies)
 
     def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Convert a loop; its state is stored in the operator's outputs, and copied to the condition and the body."""
+        """Convert a loop, whose state is stored in the operator's outputs and copied to the condition and the body."""
         if len(inputs) != len(outputs):
             rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
             raise FormatError(f"{operator.path}.inputs: {rule}")
@@ -232,14 +232,14 @@ class _Program:
         self._convert_run(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # The last iteration ends here; only the loop's state is alive after it, and it is alive during the whole loop.
+        # The loop may end here, after its condition; only its state, which is alive in the whole loop, is used later.
         self._convert_run(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 
     def _convert_run(
         self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None
     ) -> None:
-        """Convert a run of a subgraph: copies to its inputs, its operators, and copies of its outputs."""
+        """Convert one run of a subgraph: copies to its inputs, its operators, and copies from its outputs."""
         subgraph = self.model.subgraphs[index]
         for field, inside, outside in (
             ("inputs", subgraph.inputs, inputs),
@@ -262,14 +262,14 @@ class _Program:
             self.draft.operation("copy", [subgraph.tensors[k].id], [name])
 
     def _declare_operands(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
-        """Declare the constants and variables among the operands; raises FormatError for other unwritten operands."""
+        """Declare the constants and variables among operands; raises FormatError for an operand that nothing wrote."""
         for index in indices:
             if index < 0 or index in written:
                 continue
             tensor = subgraph.tensors[index]
             is_constant = tensor.is_constant or index in subgraph.widened_tensors
             if not (is_constant or tensor.is_variable or 0 in tensor.shape):
-                raise FormatError(f"{path}: must read what was written before, got {excerpt(tensor.id)}")
+                raise FormatError(f"{path}: must read only values written before, got {excerpt(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
             if index in subgraph.widened_tensors:
                 self.widened[tensor.id] = self._size(tensor)
@@ -277,19 +277,19 @@ class _Program:
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
-            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {excerpt(tensor.id)}")
+            raise FormatError(f"{operator.path}.outputs: must be unwritten and not constant, got {excerpt(tensor.id)}")
         self._declare(tensor, "carried" if operator.name in _LOOPS and not tensor.is_variable else None)
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
-        """Declare a tensor unless it is declared; by default, a variable is persistent."""
+        """Declare a tensor as a buffer unless it is declared already; by default, a variable is persistent."""
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
         self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the bytes of a constant; empty if they are outside the FlatBuffer."""
+        """Return the content of a constant; empty if it is stored outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _size(self, tensor: TfliteTensor) -> int:
@@ -302,16 +302,16 @@ class _Program:
     def _count_run(self, path: str) -> None:
         self.n_drawn += 1
         if self.n_drawn > _MOST_DRAWN:
-            raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
+            raise FormatError(f"{path}: must be among the first {_MOST_DRAWN} operators that run, with subgraphs")
 
 
 def _result_name(tensor: TfliteTensor) -> str:
-    """Return the buffer name of an output: the tensor's id, or for a constant the name of its copy."""
+    """Return the buffer name of a model output: the tensor's id, or the name of a copy if the tensor is constant."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 
 
 def _open_findings(model: Model) -> Iterator[Finding]:
-    """Yield findings about the sizes assumed for open dimensions; raises FormatError if no input has them."""
+    """Yield a finding for each input with an open dimension; raises FormatError if only inner tensors have one."""
     main = model.subgraphs[0]
     inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
     for tensor in inputs[:MAX_LISTED]:

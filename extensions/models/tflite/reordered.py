@@ -1,4 +1,4 @@
-"""Writer of TensorFlow Lite models with operators in another order; only the lists of operators change, in place."""
+"""Writer of TensorFlow Lite models with operators in another order: the lists of operators are permuted in place."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 
 _CONTROL = "model_control_dependencies"
-"""The name of the metadata in which a converter refers to operators by position."""
+"""The name of the metadata entry in which a converter refers to operators by position."""
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with its operators in the order given for each subgraph; the file's length does not change.
+    """Return a model with the operators of each subgraph in the given order; the file keeps its length.
 
     TFLite Micro's offline plan belongs to the old order, so it is removed from the metadata. Raises FormatError for a
     file that refers to operators by position, and OperationsError for an invalid order.
@@ -31,7 +31,7 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
     for k, graph in enumerate(root.tables(2, "subgraphs")):
         start, tables = graph.pointers(3, "operators")
         if start in places:
-            raise FormatError(f"{graph.path}.operators: must be a list of its own, got that of another subgraph")
+            raise FormatError(f"{graph.path}.operators: must be a separate list, got the list of another subgraph")
         places.add(start)
         own = model.subgraphs[k]
         reads, writes = [row.inputs for row in own.operators], [row.outputs for row in own.operators]
@@ -51,7 +51,7 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 
 
 def refuse_bound_models(model: Model) -> None:
-    """Raise FormatError if a model depends on its order, through operator positions or addresses in commands."""
+    """Raise FormatError if a model depends on its order: by positions of operators, or by addresses in commands."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
@@ -63,7 +63,7 @@ def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) ->
     """Write the entries of a list of tables; each entry is the distance to the byte where its table begins."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
-            raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
+            raise FormatError(f"{path}: must have its tables after the list, got one at byte {at}")
         struct.pack_into("<I", out, start + 4 * k, at - start - 4 * k)
 
 
@@ -77,7 +77,7 @@ def _verify_same_content(old: Model, new: Model) -> None:
             for rows in (before.operators, after.operators)
         ]
         if rows[0] != rows[1]:
-            raise InvalidPlanError(f"{before.path}.operators: must be the same ones in another order")
+            raise InvalidPlanError(f"{before.path}.operators: must be the same operators in another order")
     names = {name: content for name, content in old.metadata.items() if name != OFFLINE_PLAN}
     if names != {name: content for name, content in new.metadata.items() if name != OFFLINE_PLAN}:
-        raise InvalidPlanError(f"model.metadata: must stay, got {excerpt(sorted(new.metadata))}")
+        raise InvalidPlanError(f"model.metadata: must be unchanged, got {excerpt(sorted(new.metadata))}")

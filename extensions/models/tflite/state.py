@@ -1,9 +1,9 @@
-"""Reader of states that LiteRT's `tflite::PrintInterpreterState` prints: tensors with offsets, and nodes.
+"""Reader of interpreter states printed by LiteRT's `tflite::PrintInterpreterState`: tensors with offsets, and nodes.
 
 A tensor in an arena is alive from its writer to its last reader: inputs from before the first node, outputs until the
-end, temporaries while their node runs. An output at the offset of an input is the same buffer if its operator only
-changes the shape, or works element by element and is the input's last reader. Each subgraph has its own arena;
-persistent and dynamic tensors are outside of it. Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc:
+end, temporaries while their node runs. An output at the offset of an input shares its buffer if the operator only
+changes the shape, or is elementwise and the last reader of the input. Each subgraph has its own arena, without
+persistent and dynamic tensors. Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc:
 PrintInterpreterState; lite/arena_planner.cc.
 """
 
@@ -59,7 +59,7 @@ class _Subgraph:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of all subgraphs' arenas; raises FormatError, and OptionError for named dimensions."""
+    """Convert a printed state to a problem with a pool for each subgraph; raises FormatError and OptionError."""
     refuse_dims(options, "states of an interpreter")
     rows, offsets = list[dict[str, object]](), dict[int | str, int]()
     subgraphs = _parse_subgraphs(data.decode(errors="backslashreplace"))
@@ -83,11 +83,12 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:
+    """Return the sum of the arena sizes of all subgraphs; an arena ends with its highest tensor."""
     return sum(max((row.start + row.size for row in each.tensors.values()), default=0) for each in subgraphs.values())
 
 
 def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
-    """Return the subgraphs in a text by number; other lines are skipped, and a later state replaces an earlier one."""
+    """Parse the subgraphs of a printed state by number; a later state replaces an earlier one."""
     subgraphs: dict[int, _Subgraph] = {}
     here, node = _Subgraph(), _Node("", delegated=True)
     for line in text.splitlines():
@@ -111,7 +112,7 @@ def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _parse_list(text: str) -> list[int]:
-    """Return the numbers of a printed list, in which `3-7` denotes a range and -1 an empty list."""
+    """Return the numbers of a printed list, in which `3-7` is a range, and -1 stands for an empty list."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
@@ -121,7 +122,7 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the lifetime of each buffer, keyed by the index of its first tensor."""
+    """Return the lifetime of each buffer in node positions, keyed by the index of the buffer's first tensor."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
@@ -149,7 +150,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the (input, output) pairs of a node that use the same bytes."""
+    """Yield the (input, output) pairs of tensors of a node that share a buffer."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

@@ -1,4 +1,4 @@
-"""The registration of TensorFlow Lite models, of LiteRT's interpreter states, and of TFLite Micro as a target."""
+"""The registration of readers for TensorFlow Lite models and LiteRT's interpreter states, and of TFLite Micro."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ IDENTIFIER = b"TFL3"
 
 
 def is_tflite(data: bytes) -> bool:
-    """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
-    # A FlatBuffer starts with an offset of 4 bytes, followed by the identifier of its schema.
+    """Return True if bytes 4 to 7, the identifier of a FlatBuffer's schema, are those of TFLite."""
     return data[4:8] == IDENTIFIER
 
 
 def is_state(data: bytes) -> bool:
-    """Return True if a state that LiteRT's interpreter prints begins near the start of the bytes."""
+    """Return True if a state printed by LiteRT's interpreter begins near the start of the bytes."""
     return b"\nTensor  ID Name " in data[:NEAR] and b"Subgraph-" in data[:NEAR]
 
 

@@ -1,8 +1,8 @@
 """A cascade unrolled into operations on parts of tensors, for runtimes without loops and ring buffers.
 
-A tensor that is computed in steps is never stored whole. Each part is a separate value, which is free after its last
-reader. A reader gets the rows and columns that it needs as slices of parts, joined. Parts thus replace the contents of
-a ring buffer, an input of a region is freed part by part, and only operations that run whole need whole tensors.
+A tensor that is computed in steps is never stored whole. Each part is a separate value, which is freed after its last
+reader. A reader gets the rows and columns that it needs by slicing parts and joining the slices. Parts thus replace the
+contents of a ring buffer. Inputs of a region are freed part by part; only operations that run whole need whole tensors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ StepKind = Literal["run", "slice", "join"]
 
 @dataclass(frozen=True)
 class Part:
-    """A value of an unrolled cascade: a range of rows and columns of a tensor."""
+    """A value of an unrolled cascade: a rectangle of a tensor, given by its range of rows and its range of columns."""
 
     tensor: int
     rows: Span
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartStep:
-    """A step that slices a value, joins values along an axis, or runs an operation; values are given by position."""
+    """A step that slices a value, joins values along an axis (0: rows), or runs an operation; values are indices."""
 
     kind: StepKind
     inputs: tuple[int, ...]
@@ -49,7 +49,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class UnrolledCascade:
-    """The values, inputs first, and the steps that compute the other values; `kept` are the outputs."""
+    """A straight-line program: values (inputs first) and the steps that compute them; `kept` are the outputs."""
 
     graph: AccessGraph
     values: tuple[Part, ...]
@@ -72,7 +72,7 @@ class UnrolledCascade:
     def lifetimes(self) -> list[tuple[int, int]]:
         """Return, for each value, the step that computes it (-1 for an input) and the last step that uses it.
 
-        For a kept value, the last use is one after the last step.
+        The last use of an output comes one step after the last step.
         """
         first, last = [-1] * len(self.values), [-1] * len(self.values)
         for at, step in enumerate(self.steps):
@@ -86,7 +86,7 @@ class UnrolledCascade:
 
     @property
     def live_peak(self) -> int:
-        """The peak of live bytes without in-place operations, a lower bound for runtimes that lack these."""
+        """The peak of the live bytes without in-place operations: a lower bound for runtimes without these."""
         return max(self.live_bytes())
 
     def live_bytes(self) -> list[int]:
@@ -102,13 +102,13 @@ class UnrolledCascade:
 def unroll(cascade: Cascade) -> UnrolledCascade:
     """Return the unrolled form of a cascade whose inputs and outputs are resident.
 
-    Raises OperationsError for streamed tensors, regions along channels, sums, parts of padding alone, and more than
-    MOST_RUNS runs of operations.
+    Raises OperationsError for streamed tensors, regions along channels, sums, parts that read only padding, and more
+    than MOST_RUNS runs of operations.
     """
     if cascade.streamed or any(region.pieces for region in cascade.regions):
         raise OperationsError("cascade: must have resident inputs and outputs to be unrolled")
     if any(region.kind == "channels" for region in cascade.regions):
-        raise OperationsError("cascade: must have no regions along channels to be unrolled")
+        raise OperationsError("cascade: must not have regions along channels to be unrolled")
     if (runs := runs_of(cascade)) > MOST_RUNS:
         raise OperationsError(f"cascade: must have at most {MOST_RUNS} runs of operations to be unrolled, got {runs}")
     return _Unrolling(cascade).run()
@@ -120,7 +120,7 @@ def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
 
 
 class _Unrolling:
-    """The unrolling of a cascade's steps; `parts` has the stored parts of each tensor, the newest last."""
+    """The unrolling of a cascade; `parts` has the stored parts of each tensor, `taken` the parts read in a step."""
 
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.graph = cascade, cascade.graph
@@ -170,7 +170,7 @@ class _Unrolling:
     def _run_part(self, v: int, rows: Span, columns: Span) -> None:
         row, graph = self.graph.operations[v], self.graph
         if row.role != "striped":
-            raise OperationsError(f"ops[{v}]: must be one that runs in parts, got a {row.role}")
+            raise OperationsError(f"ops[{v}]: must be an operation that runs in parts, got role {row.role}")
         inputs = []
         for read in row.reads:
             wanted = [
@@ -180,14 +180,14 @@ class _Unrolling:
                 )
             ]
             if any(b <= a for a, b in wanted):
-                raise OperationsError(f"ops[{v}]: must read something in each of its parts")
+                raise OperationsError(f"ops[{v}]: must read at least one row and column in each part")
             inputs.append(self._part_value(Part(read.tensor, wanted[0], wanted[1])))
         value = self._add_value(row.outputs[0], rows, columns)
         self.steps.append(PartStep("run", tuple(inputs), (value,), v))
         self.parts.setdefault(row.outputs[0], []).append(value)
 
     def _part_value(self, wanted: Part) -> int:
-        """Return the value of a part of a tensor: an existing value, or joined slices of existing values."""
+        """Return the value of a part of a tensor: an existing value, or a join of slices of existing values."""
         if wanted in self.taken:
             return self.taken[wanted]
         (row, bottom), (left, right) = wanted.spans
@@ -205,16 +205,14 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value at a position that contains most of the wanted rows; of equal values, the newest."""
+        """Return the value that contains a position and the most wanted rows below it; of equal values, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans
             if top <= row < bottom and left <= column < right and min(bottom, wanted.rows[1]) >= most:
                 best, most = value, min(bottom, wanted.rows[1])
         if best < 0:
-            raise OperationsError(
-                f"tensor {wanted.tensor}: must be made at row {row}, column {column} before it is read"
-            )
+            raise OperationsError(f"tensor {wanted.tensor}: must be computed at row {row}, column {column} before use")
         return best
 
     def _add_slice(self, value: int, rows: Span, columns: Span) -> int:

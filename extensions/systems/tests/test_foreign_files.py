@@ -126,7 +126,7 @@ def test_onnx_models_are_read_or_refused_with_a_message() -> None:
         model(
             relu, [value("x", ("batch",))], [y]
         ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1',
-        model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read what was written before, got "z"',
+        model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read only values written before, got "z"',
         b"\x08\x08\x12\x00": "with a graph, got no",
     }.items():
         with pytest.raises(InputError) as error:

@@ -321,11 +321,11 @@ def test_a_newer_opset_gives_a_warning() -> None:
         (b"\x08\x08\x12", "model: must be an ONNX model, as onnx.save writes it, got 3 bytes that do not parse"),
         (b"ir_version: 8\n", "model: must be an ONNX model, as onnx.save writes it, got text"),
         (b"", "must not be empty"),
-        (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read what was written before, got "z"'),
-        (model([], [X], [Y]), 'the outputs: must read what was written before, got "y"'),
+        (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read only values written before, got "z"'),
+        (model([], [X], [Y]), 'the outputs: must read only values written before, got "y"'),
         (
             model([node("Neg", "x", "y"), node("Abs", "x", "y", name="again")], [X], [Y]),
-            'node "again" (Abs): must write values that nothing has written before, got "y", which comes from node[0]',
+            'node "again" (Abs): must write each value only once, got "y", which comes from node[0]',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
@@ -337,7 +337,7 @@ def test_a_newer_opset_gives_a_warning() -> None:
         ),
         (
             model([node("Identity", "x", "y")], [value("x", (4,), TensorProto.STRING)], [value("y", (4,), 8)]),
-            'value "x": must be of a type whose elements have a size, got strings',
+            'value "x": must have elements of a fixed size, got strings',
         ),
         (
             model([node("SequenceConstruct", "x", "y")], [X], [helper.make_tensor_sequence_value_info("y", 1, (4,))]),
@@ -345,7 +345,7 @@ def test_a_newer_opset_gives_a_warning() -> None:
         ),
         (
             model([node("If", "c", "y", then_branch=LOST, else_branch=LOST)], [value("c", (), BOOL)], [Y]),
-            'node[0] (Neg): must read what was written before, got "nothing"',
+            'node[0] (Neg): must read only values written before, got "nothing"',
         ),
         (
             model([node("NonZero", "x", "y")], [X], [value("y", (1, None), INT64)]),

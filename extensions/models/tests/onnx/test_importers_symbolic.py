@@ -160,7 +160,7 @@ def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
         (node("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape before the program runs'),
         (node("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
         (node("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in symbol=n=1..1024'),
-        (node("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs"),
+        (node("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs of"),
         (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (relax, onnx"),
     ],
 )  # fmt: skip

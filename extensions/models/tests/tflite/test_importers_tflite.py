@@ -247,15 +247,15 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [])),
-            'model.subgraphs[0]: must read what was written before, got "y"',
+            'model.subgraphs[0]: must read only values written before, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [1], [1])])),
-            'model.subgraphs[0].operators[0]: must read what was written before, got "y"',
+            'model.subgraphs[0].operators[0]: must read only values written before, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])] * 2)),
-            'model.subgraphs[0].operators[1].outputs: must be written once and for all, got "y"',
+            'model.subgraphs[0].operators[1].outputs: must be unwritten and not constant, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [7], [1])])),
@@ -271,11 +271,11 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("CASE", [0], [1])])),
-            "model.subgraphs[0].operators[0]: must not be STABLEHLO_CASE: what it runs is not known here",
+            "model.subgraphs[0].operators[0]: must not be STABLEHLO_CASE, because memplan does not know what it runs",
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1], 0, 0)])),
-            "model.subgraphs[0]: must not run itself, or too many others inside, got 0 -> 0",
+            "model.subgraphs[0]: must not run itself, nor nest too deeply, got 0 -> 0",
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0], [1], 1, 1)]), SMALL),

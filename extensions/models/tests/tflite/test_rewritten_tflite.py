@@ -133,6 +133,6 @@ def test_a_rewritten_model_needs_half_the_arena_in_tflite_micro() -> None:
 def test_rewritable_model_refuses_sizes_of_dimensions() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(
-        OptionError, match=r"dims: must be left out for a \.tflite, .* export the model with other ones"
+        OptionError, match=r"dims: must be left out for a \.tflite, .* export the model with other sizes"
     ):
         rewritable_model(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

@@ -129,7 +129,7 @@ def test_given_scratch_is_planned_and_the_saving_reported() -> None:
         ("main/#scratch/0/0/0", 5008)
     ]
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
-    with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
+    with pytest.raises(OptionError, match=r'scratch: must name operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
     with pytest.raises(
         OptionError, match=r"scratch: must be given for files of ExecuTorch programs, ONNX, .* only, got one of cadence"

@@ -121,7 +121,7 @@ def test_scratch_given_for_views_counts_and_for_control_flow_is_refused() -> Non
     data = model(subgraph([tensor(name, (64,), INT8) for name in "xvy"], [0], [2], rows))
     assert solve(read_model(data).problem).peak == 128
     assert solve(read_model(data, options=ModelOptions(scratch={"RESHAPE": 64})).problem).peak == 192
-    with pytest.raises(OptionError, match='scratch: must be of operators that run no subgraphs, got "IF"'):
+    with pytest.raises(OptionError, match='scratch: must not name an operator that runs subgraphs, got "IF"'):
         read_model(branching_model(1), options=ModelOptions(scratch={"IF": 64}))
 
 
@@ -139,7 +139,7 @@ def test_unknown_scratch_is_reported_in_every_answer(tmp_path: Path, capfd: Capt
         main([command, str(tmp_path / "m.tflite"), *rest, "--time-limit", "1"])
         out, err = capfd.readouterr()
         (unknown,) = json.loads(out)["unknown"]
-        assert unknown.startswith("what the kernels of CUSTOM ask for besides is not known"), line
+        assert unknown.startswith("the scratch of the kernels of CUSTOM is not known"), line
         assert err.count(f"warning: unknown-scratch: {unknown}") == 1, line
 
 
@@ -228,7 +228,7 @@ def test_scratch_by_output_or_number_takes_precedence_over_scratch_by_name() -> 
     assert sizes(NEG=64) == [64, 64]
     assert sizes(a=128) == [128]
     assert sizes(**{"1": 256, "NEG": 64}) == [64, 256]
-    with pytest.raises(OptionError, match=r"of one operator, by its output or number\), got \"2\""):
+    with pytest.raises(OptionError, match=r"or one operator, by its output or number\), got \"2\""):
         sizes(**{"2": 4})
 
 
