@@ -244,12 +244,12 @@ def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
 
 
 RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
-    "Concat": _concat,
+    "Concat": _concat_shape,
     "Reshape": _reshape,
-    "Flatten": _flatten,
+    "Flatten": _flatten_shape,
     "Expand": _expand,
-    "Slice": _slice,
-    "Split": _split,
+    "Slice": _slice_shape,
+    "Split": _split_shapes,
     "Tile": _tile,
     "Pad": _pad,
     "Range": _range,
