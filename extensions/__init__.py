@@ -70,7 +70,7 @@ def _searches() -> Mapping[str, Any]:
         "problem-of-graph": "memplan.extensions.networks.inputs:problem_of_graph",
         "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
         "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
-        "in-place-hint": "memplan.extensions.networks.models.over_inputs:hint_of_in_place",
+        "in-place-hint": "memplan.extensions.networks.models.over_inputs:in_place_hint",
     }
 
 
