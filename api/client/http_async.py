@@ -155,7 +155,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # this key stops a retry from making another job
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # this key stops a retry from making a new job
         return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
