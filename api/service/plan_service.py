@@ -139,7 +139,7 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # a quick search has found the cached plan already, so skip the quick search
+                quick = None  # a quick search has found the cached plan, so skip another quick search
             elif quick is None:
                 quick = self._quick_search(request)
             return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))

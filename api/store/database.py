@@ -98,7 +98,7 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if the disk lacks the space that new jobs need."""
-        with self._translate_errors(), self._reader.connect() as connection:  # all changes are rolled back
+        with self._translate_errors(), self._reader.connect() as connection:  # every change is rolled back
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"

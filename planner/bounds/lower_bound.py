@@ -278,7 +278,7 @@ class _LiveSetPacking:
         extent = self.instance.size[counted] + waste
         end = self._least_end(0, extent, waste)
         if len(self.instance.clear_pairs):
-            # Clearances may overlap reserved ranges, so add clearances to the sizes, not to the end above reserved ranges.
+            # Clearances may overlap reserved ranges, so add clearances to the sizes, not to the reserved end.
             free = clearance_bytes(self.instance, counted, self.granule)
             end = max(end, self.grid.shift[0] + int(extent.sum()) + free - int(waste.max(initial=0)))
         return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

@@ -164,7 +164,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
-    # Placements are written here, because pydantic takes twice as long.
+    # Write the placements here, because pydantic takes twice as long.
     # All other texts have their quotes escaped, so the key to replace occurs exactly once.
     unsaid = {
         name

@@ -122,7 +122,7 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed_colours(colour, _neighbour_sums(tie, colour))
         n_colours = len(unique_values(colour))
-        # This round told no further buffers apart, so give one ambiguous buffer a new colour, whatever the file's order.
+        # This round distinguished no further buffers, so one ambiguous buffer gets a new colour.
         if n_colours == kinds:
             chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
@@ -145,7 +145,7 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # A buffer is not its own neighbour, so interchangeable members of a clique have equal sums only with their own name.
+        # A buffer is not its own neighbour, so interchangeable clique members need their own names for equal sums.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)

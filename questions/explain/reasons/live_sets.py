@@ -47,7 +47,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.live_set_members(fullest)
-    # Sorted by falling size, the shortest prefix above the capacity is irreducible: without any of its buffers, it fits.
+    # Sorted by falling size, the shortest prefix above the capacity is irreducible: it fits without any one buffer.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():
