@@ -98,7 +98,7 @@ def _entry_point_files() -> Iterator[tuple[str, str]]:
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue
-                with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb", 0) as file:  # noqa: PTH123 - Path is slow
+                with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb", 0) as file:  # noqa: PTH123 - fast
                     data = file.read()
                     name, _, version = stem.partition("-")
                     if f"[{_PREFIX}".encode() in data and name not in seen:
