@@ -74,15 +74,15 @@ def _solve_a_tiny_problem() -> bool:
 def warm_up() -> None:
     """Import all modules that solving needs, and solve a tiny problem to initialise them."""
     load_solvers()
-    with suppress(MemplanError):  # the server starts anyway, but reports that it is not ready
+    with suppress(MemplanError):  # after a failure the server starts anyway, but reports that it is not ready
         _solve_a_tiny_problem()
 
 
 def load_solvers() -> None:
     """Import all modules that solving needs."""
     _ = CORE.handle
-    np.random.default_rng()  # numpy imports this module on first use
-    for name in ("json", "memplan.planner.verify.verifier"):  # otherwise, the first request would import them
+    np.random.default_rng()  # numpy imports its random module only on first use
+    for name in ("json", "memplan.planner.verify.verifier"):  # else the first request must import these modules
         import_module(name)
     for row in SOLVERS:
         if not row.is_isolated and row.is_installed:

@@ -153,7 +153,7 @@ class ParsedRequest:
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
         data = to_json(sent)
-        # Files of other systems are left to a child process, which alone may parse them.
+        # Only a child process may parse files of other systems, so send such files there unparsed.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:

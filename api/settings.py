@@ -30,7 +30,7 @@ def _database_url(url: str) -> str:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # The URL may contain a password, so the error quotes its scheme only.
+    # The URL may contain a password, so quote only the URL's scheme in the error.
     if not url.startswith(_SCHEMES):
         scheme = f'"{url.partition("://")[0]}://..."' if "://" in url else "no ://"
         raise PydanticCustomError("rule", f"must begin with sqlite:// or postgresql://, got {scheme[:20]}")
@@ -63,18 +63,18 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, validate_default=True)
 
-    # Where
+    # These settings say where the service stores data.
     data_folder: Path = Field(default_factory=_users_data_folder)
     database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(default=None, repr=False)
 
-    # Processes
+    # These settings say how many processes and searches run at once.
     workers: int = Field(default_factory=processors, ge=0)
     solves: int = Field(default_factory=processors, ge=1)
     threads: int | None = Field(default=None, ge=1)
     niceness: int = Field(default=10, ge=0, le=19)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
 
-    # Limits
+    # These settings limit requests, jobs and stored data.
     max_body_bytes: int = Field(default=16 * 2**20, ge=1)
     max_time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_TIME_LIMIT_S)
     waiting: int = Field(default=16, ge=0)
@@ -83,16 +83,16 @@ class Settings(BaseSettings):
     max_kept_bytes: int = Field(default=64 * 2**30, ge=0)
     max_kept_bytes_per_key: int | None = Field(default=None, ge=0)
 
-    # Storage
+    # These settings say how long jobs are kept and whether plans are shared.
     job_kept_s: float = Field(default=7 * 86400.0, gt=0)
     share_plans: bool = True
 
-    # Keys
+    # These settings say which keys and hosts may use the service.
     require_keys: bool | None = None
     hosts: str | None = None
     admin_key: Annotated[str, AfterValidator(_secret_key)] | None = Field(default=None, repr=False)
 
-    # Logs
+    # This setting says how logs are written.
     log_format: Literal["text", "json"] = "text"
 
     @property

@@ -54,7 +54,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     lines = []
     for (problem, best), answer in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
-        if answer.says_infeasible:  # A bound may have proved this before the solver ran.
+        if answer.says_infeasible:  # A lower bound may have proved infeasibility before the solver ran.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
         elif answer.placements is not None:
             wrong += oracle.check(problem, answer.placements)
@@ -70,7 +70,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the plans of `auto` and of one other solver for a problem that combines two features."""
-    warnings.simplefilter("error")  # Faults of solvers are only warnings.
+    warnings.simplefilter("error")  # Faults of solvers are only warnings, so raise warnings as errors.
     # The periods of sizes and pairs are coprime, so every size is eventually combined with every pair.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
@@ -79,7 +79,7 @@ def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
         tally[name] += 1
         try:
             yield from complaints(case, [name], LIMIT_S, is_quick=is_quick)
-        except Exception as error:  # noqa: BLE001 - continue with the other cases
+        except Exception as error:  # noqa: BLE001 - one faulty case must not stop the other cases
             yield f"{case}: {name}: {type(error).__name__}: {error}"
 
 

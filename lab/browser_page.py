@@ -29,7 +29,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("file", type=Path, help="where the page goes")
     file = parser.parse_args(words).file
     bundle = build_bundle("browser/main.js", esbuild_path())
-    # The policy of this page alone lets a script compile WebAssembly; what it compiles is in the file.
+    # Only this page's policy lets a script compile WebAssembly, and the file contains all that is compiled.
     page = one_file("memplan", bundle, {"core": compiled_core()}, allowed="'wasm-unsafe-eval'")
     sys.stdout.write(f"{file.write_bytes(page):,} bytes {file}\n")
 

@@ -201,7 +201,7 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
             seen.add(key)
             try:
                 waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
-            except metadata.PackageNotFoundError:  # It belongs to an extra that is not installed.
+            except metadata.PackageNotFoundError:  # The package belongs to an extra that is not installed.
                 continue
     return {name for name, _ in seen}
 

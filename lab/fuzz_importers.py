@@ -192,7 +192,7 @@ def outcome(name: str, data: bytes) -> str:
 
 def main(name: str, count: int, first: int = 0) -> None:
     """Read `count` broken files, from seed `first` on, and print how many were read or refused."""
-    import resource  # not available on every system
+    import resource  # some systems lack `resource`, so import it only here
 
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     seeds = SEEDS[name]()

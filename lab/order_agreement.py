@@ -142,7 +142,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak is not in the first part of the graph, so it cannot be certified by a search.
+            # The peak is outside the first part of the graph, so a search cannot certify the peak.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

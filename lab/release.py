@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
     """Build the source archive and a wheel for each target in a folder; return the paths of these files."""
-    # Always build in the same folder: zig caches results by path and can then reuse them.
+    # zig caches results by path, so always build in the same folder.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "checkout").mkdir(parents=True)

@@ -146,13 +146,13 @@ def _try_question(
     """Return the outcome of a stopped question; if memplan raises an exception, the last frames of its traceback."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
-    except Exception:  # noqa: BLE001 - every fault is reported
+    except Exception:  # noqa: BLE001 - every fault is reported as a response
         return f"500: {traceback.format_exc(limit=-6)}"
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
     """Return how the bounds of two responses to one question contradict their values; None if they do not."""
-    if body["options"].get("recompute"):  # then each response bounds its own choice of reruns
+    if body["options"].get("recompute"):  # each response bounds only its own choice of reruns
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:

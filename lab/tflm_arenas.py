@@ -102,7 +102,7 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             for name in names:
                 model.at = LAYERS[name](model, name)
             yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
-        except (ValueError, IndexError):  # skip the model: its image is too small for an operator
+        except (ValueError, IndexError):  # a model whose image is too small for an operator is skipped
             continue
 
 

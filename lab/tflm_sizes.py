@@ -112,7 +112,7 @@ def probe(tflm: Path) -> str:
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
     lines = [f"#include {header}" for header in _HEADERS]
-    # Declare copies: the planner's rows, resource variables and the parser's allocator are private in TFLite Micro.
+    # The planner's rows, resource variables and the parser's allocator are private in TFLite Micro, so declare copies.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
     )

@@ -216,7 +216,7 @@ def _extension_names() -> dict[str, str]:
 
 def _import_attribute(name: str) -> object:
     """Import a public name of memplan on its first use (PEP 562) and return its value; raises AttributeError."""
-    if name in ("torch", "tvm"):  # separate modules, so that only they import torch or tvm
+    if name in ("torch", "tvm"):  # torch and tvm are imported only by these separate modules
         return import_module(f"memplan.{name}")
     if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
@@ -226,7 +226,7 @@ def _import_attribute(name: str) -> object:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
-    if name == "solve":  # `solve` is an alias of `plan`: other libraries use this name
+    if name == "solve":  # other libraries say `solve`, so `solve` is an alias of `plan`
         globals()[name] = plan = globals().get("plan") or _import_attribute("plan")
         return plan
     registry = import_module("memplan.questions").QUESTIONS
@@ -237,10 +237,9 @@ def _import_attribute(name: str) -> object:
     if callable(value) and not isinstance(value, type):
         verified = registry[name].require_valid if name in registry else None
         value = import_module("memplan.arguments").check_arguments(value, verified)
-        value.__module__, value.__qualname__ = __name__, name  # pickle looks the function up by module and name
+        value.__module__, value.__qualname__ = __name__, name  # pickle finds a function by module and name
     globals()[name] = value
-    # Plans get their notebook display here: the model must not depend on the display, and `import memplan` must be
-    # fast.
+    # The model must not depend on the notebook display, which would slow `import memplan`, so set the display here.
     import_module("memplan.planner.model.plan").show_with(_notebook_html)
     return value
 

@@ -58,7 +58,7 @@ def extensions(table: str) -> Mapping[str, Any]:
             continue
         try:
             rows[name] = import_object(where)
-        except Exception as error:  # noqa: BLE001 - third-party code
+        except Exception as error:  # noqa: BLE001 - third-party code may raise any error
             reason = f"{type(error).__name__}: {error}"
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
     for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
@@ -94,7 +94,7 @@ def _entry_point_files() -> Iterator[tuple[str, str]]:
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):  # sorted, so readers are tried in a fixed order
+            for entry in sorted(entries, key=lambda entry: entry.name):  # readers are tried in sorted order
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue

@@ -125,7 +125,7 @@ def _sarif_run(check: Check) -> dict[str, Any]:
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Code hosts keep runs with different ids apart, so that a build can check several problems.
+        # Code hosts keep runs with different ids apart, so give each check an id of its own: a build may check several.
         "automationDetails": {"id": f"memplan/{_title(check)}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
@@ -141,7 +141,7 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # A fingerprint does not depend on bytes, so that the same pool and rule are one result over several runs.
+    # The fingerprint does not depend on bytes, so the same pool and rule count as one result over several runs.
     mark = sha256(f"{_title(check)}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,

@@ -93,12 +93,12 @@ class CommandLine(NamedTuple):
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # PLAN stands for the plan's file on this command line, or for the input file that contains a plan.
+        # The word PLAN in advice stands for the plan's file on this command line, or for the input file with a plan.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # a suggested command with --output makes a new plan, so no old plan is kept
+        if "--output" in more:  # a suggested command with --output makes a new plan, so `keep` is dropped
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.question:

@@ -132,17 +132,17 @@ def begin_call(line: CommandLine) -> Call:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
         selection = Selection.from_names(question.answer, [display], formats)
-        arguments = {**arguments, "display": "json"}  # selected fields are JSON even at a terminal
+        arguments = {**arguments, "display": "json"}  # selected fields are printed as JSON, even at a terminal
     inputs = {each.name for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
     options = options_given(question.options, said)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
-    # Importers are loaded before the clock starts, because their load time does not depend on the user's files.
+    # The load time of importers does not depend on the user's files, so load importers before the clock starts.
     for path in filter(None, paths.values()):
         import_reader(path)
-    # Reading the files is part of the time limit, unless the search counts its work.
+    # Reading the files counts toward the time limit, unless the search counts work instead of time.
     call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
     if arguments.get("time_limit_s") is not None and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
@@ -201,7 +201,7 @@ def answer_call(call: Call, control: Control) -> Any:
             from memplan.api.cli.remote import ask_service
 
             return ask_service(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
-        # The question itself reads this foreign file, so the file's name is added to errors here.
+        # The question itself reads a foreign file here, so add the file's name to errors of the question.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answer_verified(call.values, call.options, control)

@@ -108,7 +108,7 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
     If the first argument names no command, the result is the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
-    is_own = name in COMMANDS or name in OWN_ROWS  # found without the tables of extensions
+    is_own = name in COMMANDS or name in OWN_ROWS  # memplan's own commands are found without the tables of extensions
     if not is_own and name not in command_names():
         return RunnableCommand(command_group(command_names(), listing_entry), "memplan", arguments)
     command = make_command(name)

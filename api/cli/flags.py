@@ -79,7 +79,7 @@ class Argument(click.Argument):
         """Make an argument for a parameter; `described` is passed to click.Argument, except `help`."""
         about = described.pop("help", None)
         super().__init__((name,), **described)
-        self.help = about  # older versions of click refuse `help` as an argument
+        self.help = about  # older versions of click refuse an argument with `help`, so set the help afterwards
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return the argument's name and help, as a row for the list of parameters."""
@@ -139,13 +139,13 @@ def time_limit(what: str) -> Flag:
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     """Return the option model for the flags of a command; an OptionError names the wrong flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
-    # Validation accepts exact types only, as for a request body, so lists become tuples first.
+    # Validation accepts exact types only, so convert lists to tuples first.
     listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # defaults need no validation
+    if listed == defaults:  # default values need no validation
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     return validate_options(model, listed)
 
@@ -166,7 +166,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     flags = flags_of(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-        if name in ModelOptions.model_fields:  # problems refuse any given value, so the default stays unset
+        if name in ModelOptions.model_fields:  # problems refuse this option at any value, so leave the flag unset
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"type": seconds, "metavar": "SECONDS"}
@@ -218,7 +218,7 @@ PROVE = Flag(
     is_flag=True,
     help="Believe the service that a plan is the best, or that nothing fits, only with a certificate.",
 )
-# `main` removes --threads before click parses the line, so that every command accepts it.
+# `main` removes --threads before click parses the line, so every command accepts the flag.
 THREADS = Flag(
     "threads",
     type=RangeType(min=1),

@@ -22,14 +22,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; by default, the arguments are those of this process."""
     if arguments is not None:
         return _exit_status(arguments)
-    gc.disable()  # imports make no garbage, so collecting during them is a waste
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # finding plugins scans every package
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # keeps OpenBLAS from starting idle threads
+    gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would scan every package for plugins
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS would start idle threads
     status = _exit_status(arguments)
-    gc.freeze()  # skips the final collection: exit frees the memory
+    gc.freeze()  # exit frees all memory anyway, so skip Python's final garbage collection
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # the stream may be closed
+            with suppress(AttributeError, OSError, ValueError):  # the output stream may be closed already
                 stream.flush()
         os._exit(status)  # a normal exit would wait for abandoned threads
     return status
@@ -58,7 +58,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        if number.isascii() and number.isdecimal():  # the command's parser reports other texts
+        if number.isascii() and number.isdecimal():  # the command's parser reports any other text as an error
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := max_threads()) is not None:
             for name in _OF_LIBRARIES:
@@ -80,7 +80,7 @@ def _report_write_failure(error: OSError) -> int:
 
 def _run_command(given: list[str]) -> int:
     """Run the command that the first argument names, and return its exit status."""
-    # The import follows `handle_signals`, so that Ctrl-C during it ends the program without a traceback.
+    # Import click only after `handle_signals`, so that Ctrl-C during the import ends the program without a traceback.
     from click import UsageError
 
     from memplan.api.cli.commands import find_command
@@ -99,7 +99,7 @@ def _run_command(given: list[str]) -> int:
         from memplan.api.cli.usage import leave_near_words, usage_hints
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may be closed as well
+        with suppress(OSError):  # standard error may be closed as well as standard output
             error.show()
         for hint in usage_hints(error, given):
             print_message(f"memplan: {hint}")
@@ -123,7 +123,7 @@ def _run_command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         print_message(f"memplan: error: {name}: {missing_package_text(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # click writes its help past our streams
+    except OSError as error:  # click writes help texts itself, so a write may fail outside our streams
         return _report_write_failure(error)
     except InterruptedRun:
         raise

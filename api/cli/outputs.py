@@ -19,13 +19,13 @@ def refuse_files(line: CommandLine) -> bool:
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # a list of further files, or the value of an option `more`
+    more = arguments.get("more")  # `more` is a list of further files, or the value of an option of that name
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    # An explicit --format overrides the suffix, so that any suffix is allowed with it.
+    # An explicit --format decides the format, so output files may then have any suffix.
     is_named = arguments.get("display") not in (None, TABLE)
     for path in outputs:
         if suffix_of(path) not in suffixes and not is_named:

@@ -26,7 +26,7 @@ _FORMAT = (
 
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
     """Run the command of a question with click's parameter values, and return its exit status."""
-    # click passes a repeatable flag as a tuple; make it a list, or None if the flag is absent.
+    # click passes a repeatable flag as a tuple, so convert a tuple to a list, or to None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
     if any(values.get(name) is not None for name in OF_PLANS):
@@ -60,8 +60,8 @@ def _command_parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # An input may share an option's name, such as the target of a schedule; only the input then gets the flag.
-    # Among parameters of one name the last wins, so a command's own flag replaces the generated one.
+    # An input may share an option's name, as a schedule's target does, so only the input then gets the flag.
+    # Among parameters of one name, the last one is kept, so a command's own flag replaces the generated flag.
     return list({parameter.name: parameter for parameter in parameters}.values())
 
 

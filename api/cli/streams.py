@@ -86,7 +86,7 @@ def refuse_read(path: str) -> None:
     """Raise FileError if this command has read the output file, under any name, since writing would overwrite it."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # the file is new, or writing it reports the error
+    except (OSError, ValueError):  # the file does not exist yet, or the later write reports the error
         return
     if name := _CommandFiles.files.get((status.st_dev, status.st_ino)):
         raise FileError(f"{path}: must not be a file that the command reads, such as {name}")
@@ -171,7 +171,7 @@ def _write_standard_output(data: bytes) -> None:
     try:
         with os_errors_named("standard output"):
             rest = memoryview(data)
-            while rest:  # an unbuffered stream may accept only some of the bytes
+            while rest:  # an unbuffered stream may accept only a part of the bytes, so repeat
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
             sys.stdout.buffer.flush()
     except FileError:
@@ -202,7 +202,7 @@ class ProgressLine:
             return
         from shutil import get_terminal_size
 
-        width = get_terminal_size().columns - 1  # a full last column makes some terminals wrap
+        width = get_terminal_size().columns - 1  # some terminals wrap a full line, so leave the last column empty
         self.terminal.write(f"{_ERASE}{f'{time.monotonic() - self._began:6.1f} s  {self.latest}'[:width]}")
         self.terminal.flush()
 

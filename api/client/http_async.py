@@ -155,7 +155,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # a retried submission makes no second job
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # this key stops a retry from making a new job
         return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
@@ -317,7 +317,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # a line that begins with a colon only keeps the connection alive
+        if name:  # a line with an empty name only keeps the connection alive, so skip that line
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             data = from_json(escape_answer(fields["data"].encode(), b""))

@@ -40,7 +40,7 @@ class AnswerWishes:
     def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
         """Parse the requested form from a request's query; raises OptionError for fields that the answer lacks."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # skips parsing in the usual case
+        if not any(name in query for name in (FIELDS, FAIL)):  # usual queries name neither parameter, so skip parsing
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])

@@ -36,10 +36,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan,
-        docs_url=None,  # FastAPI's pages load third-party scripts; the view `service` replaces them
+        docs_url=None,  # FastAPI's page loads third-party scripts, so the view `service` replaces the page
         redoc_url=None,
-        openapi_url=None,  # `describe` adds the route /openapi.json
-        redirect_slashes=False,  # few clients send the body again after a redirect
+        openapi_url=None,  # `describe` adds the route /openapi.json, so FastAPI must not
+        redirect_slashes=False,  # few clients send the body again after a redirect, so answer with an error instead
     )
     service = app.state.service = Service(settings or read_settings())
     calls = app.state.calls = defaultdict[str, set[str]](set)
@@ -63,7 +63,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)
-        await to_thread.run_sync(warm_up)  # keeps one-time loading out of the first request
+        await to_thread.run_sync(warm_up)  # load everything now, so that the first request need not wait
         sys.setswitchinterval(_TURN_S)
         collect_rarely()
         stack.enter_context(handle_stop(service.stop))

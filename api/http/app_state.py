@@ -67,7 +67,7 @@ class Service:
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans()
-        # One slot more than a single key may occupy, so that a key can never occupy all of them.
+        # Add one slot beyond the number that a single key may occupy, so that a key can never occupy all slots.
         places = settings.solves + int(self.gate.requires_keys)
         self.queue = AdmissionQueue(places, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
@@ -133,7 +133,7 @@ class Service:
         return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
     async def _can_store(self) -> bool:
-        with suppress(FullDiskError):  # a full disk stops job submissions only
+        with suppress(FullDiskError):  # a full disk only stops new jobs, so the store still counts as working
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 

@@ -72,9 +72,7 @@ class KeyGate:
         """
         if not self.requires_keys:
             self._check_page_origin(method, headers or {})
-            # A valid key identifies its caller even if none is required, except with `require_keys` false: a proxy may
-            # then use
-            # the header for its own keys.
+            # A valid key always identifies the caller, except if `require_keys` is false: a proxy may use the header.
             if authorization is None or self._settings.require_keys is False:
                 return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
@@ -85,7 +83,7 @@ class KeyGate:
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
         key = await self._find_key(key_id) if key_id else None
-        # An unknown id costs a hash comparison too, so that response times do not reveal which ids exist.
+        # Compare hashes even for an unknown id, so that response times do not reveal which ids exist.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             way = "`memplan keys add NAME` makes one"
             raise NoKeyError(f"authorization: must be a known key that is not revoked: {way}")
@@ -152,7 +150,7 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
             keys.note_use(key_id, now)
-        except StoreError as error:  # a valid key must still work while the disk is full
+        except StoreError as error:  # a full disk must not stop callers with a valid key
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
 

@@ -45,7 +45,7 @@ def _schema_reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _parameter_description(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    sayable = {key: value for key, value in schema.items() if value is not None}  # a query string has no null
+    sayable = {key: value for key, value in schema.items() if value is not None}  # a query string cannot have nulls
     return {"name": name, "in": "query", "required": False, "description": description, "schema": sayable}
 
 

@@ -121,7 +121,7 @@ def error_answer(error: Exception) -> Response | None:
         _LOG.error("%s", error)
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # it may name machines, so callers get another text
+        _LOG.error("%s", error)  # the error's text may name machines, so log that text and send callers another
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)

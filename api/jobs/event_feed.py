@@ -35,7 +35,7 @@ class Following:
         """
         while True:
             changed = asyncio.Event()
-            self._waiting[job_id][changed] = after  # set before the poll, which may miss a new event
+            self._waiting[job_id][changed] = after  # register before the poll, which may miss a new event
             try:
                 events = await self._store.run_in_thread(partial(self._store.events.events_after, job_id, after))
                 for event in events:
@@ -95,5 +95,5 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    if last.get(job_id, after + 1) > after:  # a removed job has no number; this wakes its followers too
+                    if last.get(job_id, after + 1) > after:  # a removed job has no last event: wake its followers too
                         changed.set()

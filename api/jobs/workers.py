@@ -109,7 +109,7 @@ class JobWorkers:
             if not self._try_turn(self._claim):
                 self._try_turn(self._cancel)
                 self._wake.wait(self._pause_s)
-                if self._is_told:  # the notification woke all workers; spread their polls
+                if self._is_told:  # a notification wakes all workers at once, so spread their polls over time
                     self._stopping.wait(uniform(0.0, self._late_s))
 
     @property
@@ -138,7 +138,7 @@ class JobWorkers:
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # The worker that won the last race claims at once. All others first check for waiting jobs, which costs less.
+        # The worker that won the last race claims at once; all others first look for waiting jobs, which costs less.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
             self._adapt_delay(came_late=True)
@@ -181,7 +181,7 @@ class JobWorkers:
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.end_without_writing()  # a job that just ended has no lease; losing it is harmless
+                run.end_without_writing()  # a job that has just ended also has no lease, so this end is harmless
         return True
 
     def _see(self) -> bool:

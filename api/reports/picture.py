@@ -161,8 +161,7 @@ class _Panel:
                 label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # A centred label would cover other boxes, so it is put to the right of its box, or to the left at
-                    # the edge.
+                    # A centred label would cover other boxes, so put it right of its box, or left at the edge.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:
@@ -182,7 +181,7 @@ class _Panel:
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        least = 2 * _LINE / self.scale  # keeps lines of text from touching
+        least = 2 * _LINE / self.scale  # the least number of bytes between labels whose lines of text do not touch
         step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')

@@ -244,7 +244,7 @@ def _plan_answer(
     start = result.plan if result is not None and result.plan.placements else None
     if before is not None:
         start = Plan.model_validate(from_json(before))
-    # A deterministic plan must not depend on earlier plans, since those depend on clocks.
+    # Earlier plans depend on clocks, so a deterministic search must not start from an earlier plan.
     start = None if options.deterministic else start
     result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None

@@ -93,7 +93,7 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        # Plans with a profile are not cached: each needs several searches, or a search of another instance.
+        # A plan with a profile needs several searches or another instance, so do not cache such plans.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
@@ -139,7 +139,7 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # the cached plan resulted from a quick search
+                quick = None  # a quick search has found the cached plan, so skip another quick search
             elif quick is None:
                 quick = self._quick_search(request)
             return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))
@@ -177,16 +177,16 @@ class PlanService:
             return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # its explanation is still the best answer
+                return best  # no better answer than the infeasible plan's explanation is known
             is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
-            return replace(best, stop_reason="time_limit")  # a plan is more useful than an error
+            return replace(best, stop_reason="time_limit")  # an unproved plan is more useful than an error
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Add a quickly found explanation to a result if a lower bound shows that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        if found is None or lack is None or lack.by is not None:  # proofs by search are explained in a child
+        if found is None or lack is None or lack.by is not None:  # only a child process explains proofs by search
             return found
         if not problem.is_small or request.options.deterministic:
             return found
@@ -219,7 +219,7 @@ class PlanService:
         finally:
             self._queue.release_slot(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        if result.stop_reason == "cancelled" and not cancelled.is_set():  # ended to free the slot for other requests
+        if result.stop_reason == "cancelled" and not cancelled.is_set():  # the service ended the search to free a slot
             result = replace(result, stop_reason="time_limit")
         self._metrics.count_solve(result, options.solver, "worker")
         return result
@@ -303,7 +303,7 @@ def reason_to_answer(
     plan = result.plan
     if plan.status == "optimal":
         return "proved"
-    if known.is_final:  # proved by another process, so it is proved anew here
+    if known.is_final:  # another process proved the result, so prove it again here
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"

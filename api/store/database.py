@@ -48,14 +48,13 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite allows one writer, and a thread that waits for it inside SQLite polls; waiting for this lock avoids the
-        # polling.
+        # SQLite allows one writer, and waiting inside SQLite means polling, so threads of this process wait for a lock.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
         self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
         self.lacks_room = False
         """True if the disk was full at the last write or check."""
-        self._file: FileIO | None = None  # kept open: closing it would drop SQLite's locks
+        self._file: FileIO | None = None  # closing the file would drop SQLite's locks, so keep it open
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
@@ -99,7 +98,7 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if the disk lacks the space that new jobs need."""
-        with self._translate_errors(), self._reader.connect() as connection:  # its changes are rolled back
+        with self._translate_errors(), self._reader.connect() as connection:  # every change is rolled back
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
@@ -110,7 +109,7 @@ class Database:
                 except DBAPIError as error:
                     if getattr(error.orig, "sqlstate", "") != _LOCKED:
                         raise
-                    return  # a backup holds a lock on the table, so the test is skipped
+                    return  # a backup has locked the table, so skip the test
                 connection.exec_driver_sql("TRUNCATE probes")
                 connection.exec_driver_sql(_FILL)
         self.lacks_room = False
@@ -145,7 +144,7 @@ class Database:
             self.lacks_room = True
             raise
         except DBAPIError as error:
-            # The statement and its values are left out of the error, since they contain data of callers.
+            # The failed statement and its values contain data of callers, so leave them out of the error.
             state, code = getattr(error.orig, "sqlstate", ""), getattr(error.orig, "sqlite_errorcode", None)
             kind = UnreachableError if state in _NO_CONNECTION else StoreError
             if state == _DISK_FULL or code in _FULL:
@@ -164,23 +163,22 @@ def _sqlite_engine(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot create {folder}: {error.strerror}") from error
-    with suppress(OSError):  # SQLite reports errors, and copies this mode to its other files
+    with suppress(OSError):  # SQLite reports any error later, and gives its other files this mode
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin in `_begin` below
+        connection.isolation_level = None  # `_begin` below starts transactions, so the driver must not
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
-            "secure_delete = FAST",  # ON (Debian's default) must write to delete, which fails on a full disk
+            "secure_delete = FAST",  # ON (Debian's default) needs space to delete, so deleting fails on a full disk
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # BEGIN IMMEDIATE is needed to write: a transaction that began by reading fails if another one has written
-        # since.
+        # A transaction that read first fails to write after another's write, so a writer begins with BEGIN IMMEDIATE.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
@@ -200,8 +198,8 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            "prepare_threshold": None,  # a pooler may change the connection between transactions
-            # Timeouts, so that a hanging server does not hold locks for ever, and this process does not wait for ever.
+            "prepare_threshold": None,  # a pooler may switch connections, which would lose prepared statements
+            # Set timeouts, so that a hanging server cannot hold locks for ever and this process cannot wait for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
@@ -210,10 +208,10 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         },
     )
 
-    @event.listens_for(engine, "connect", insert=True)  # runs first: queries depend on the encoding
+    @event.listens_for(engine, "connect", insert=True)  # check first: other queries depend on the encoding
     def _check_encoding(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # the server has already closed the connection
+        if encoding is None:  # without an encoding, the server has already closed the connection
             raise OperationalError("the connection was closed before it was established")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

@@ -43,9 +43,9 @@ class NotificationThread:
         while not self._closing.is_set():
             try:
                 self._listen_once()
-            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report such errors
+            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report database errors
                 self.hears = False
-                self._wake()  # the worker then polls the store
+                self._wake()  # without notifications, the woken worker polls the store
                 self._closing.wait(_AGAIN_S)
 
     def _listen_once(self) -> None:
@@ -53,11 +53,11 @@ class NotificationThread:
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # the connection no longer counts toward the pool's limit
+        pooled.detach()  # a detached connection no longer counts toward the pool's limit
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            with self._database.writing() as another:  # with a pooler, not even this one arrives
+            with self._database.writing() as another:  # behind a pooler, even our own notification does not arrive
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():
                 for heard in connection.notifies(timeout=_LOOK_S):

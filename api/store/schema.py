@@ -53,22 +53,22 @@ jobs = Table(
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("attempts", Integer, nullable=False),  # the number of times the job was started
-    Column("lapses", Integer, nullable=False),  # the number of times the job's worker died
-    Column("failures", Integer, nullable=False),  # the number of times the job's child died or was late
+    Column("attempts", Integer, nullable=False),  # how often the job was started
+    Column("lapses", Integer, nullable=False),  # how often the job's worker died
+    Column("failures", Integer, nullable=False),  # how often the job's child process died or was late
     Column("is_cancel_asked", Boolean, nullable=False),
-    Column("idempotency_key", Text, unique=True),  # prefixed with the id of the caller's API key
+    Column("idempotency_key", Text, unique=True),  # the caller's key, prefixed with the id of the API key
     Column("request_digest", Text),
-    Column("lease_holder", Text),  # the worker that runs the job
+    Column("lease_holder", Text),  # the id of the worker that runs the job
     Column("lease_until", Double),
-    Column("lease", Integer, nullable=False),  # the number of claims; writes under an older claim are refused
+    Column("lease", Integer, nullable=False),  # how often the job was claimed; writes of earlier claims are refused
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
     Column("plan_status", Text),
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
-    Column("bytes", Integer, nullable=False, server_default="0"),  # stored bytes; 0 for jobs of older servers
+    Column("bytes", Integer, nullable=False, server_default="0"),  # the job's stored bytes; 0 for jobs of older servers
     Index("jobs_in_turn", "state", "priority", "id"),
     Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),
@@ -114,7 +114,7 @@ plans = Table(
     Column("searched_s", Double, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("updated_at", Double, nullable=False),
-    Index("plans_by_age", "updated_at", "bytes"),  # used by eviction, which scans all plans
+    Index("plans_by_age", "updated_at", "bytes"),  # eviction scans all plans by this index
 )
 
 keys = Table(

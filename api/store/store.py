@@ -27,7 +27,7 @@ PATIENCE_S = 30.0
 """The seconds for which a starting server or worker waits for a database that is still starting."""
 _AGAIN_S = 0.5
 _LOG = logging.getLogger("memplan")
-_LOCK = 0x6D656D706C616E  # the letters "memplan" as bytes
+_LOCK = 0x6D656D706C616E  # the lock's number is the letters "memplan" as bytes
 
 
 class Store:
@@ -81,7 +81,7 @@ class Store:
         """Test the store by writing and reading; raises StoreError, or FullDiskError without space for jobs."""
         self._database.check_file()
         with self._database.writing() as connection:
-            # Writing the same value again tests the path to the disk without changing data.
+            # Write the same value again, which tests the path to the disk without changing data.
             connection.execute(update(versions).values(version=versions.c.version))
         self._database.check_room()
 
@@ -108,8 +108,8 @@ def upgrade_tables(database: Database) -> int | None:
     If several servers start at once, one of them does the work while the others wait. Raises StoreError.
     """
     with database.writing() as connection:
-        if not database.is_sqlite:  # an SQLite transaction already locks the whole database
-            # A migration may take long, so neither it nor the servers that wait for it must time out.
+        if not database.is_sqlite:  # a SQLite transaction locks the whole database, so no lock is needed
+            # A migration may take long, so turn off timeouts for the migration and for servers that wait for the lock.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")

@@ -18,7 +18,7 @@ def time_in(connection: Connection) -> ColumnElement[float]:
     """Return an SQL expression for the database's current time in seconds; for SQLite, this machine's time."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    # clock_timestamp would be evaluated for each row, which would prevent the use of an index.
+    # PostgreSQL would evaluate clock_timestamp for each row and could not use an index, so use statement_timestamp.
     return cast(extract("epoch", func.statement_timestamp()), Double)
 
 

@@ -116,7 +116,7 @@ class _Child:
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)
-        except Exception as error:  # noqa: BLE001 - every error is sent to the parent
+        except Exception as error:  # noqa: BLE001 - the parent process receives every error
             reporter.end()
             self._send_error(error)
         else:
@@ -135,7 +135,7 @@ class _Child:
 
 def main() -> None:
     """Run the template process, whose standard input is a socket to the parent, and the children forked from it."""
-    gc.disable()  # imports make no garbage; each fork turns collection on again
+    gc.disable()  # imports make no garbage, so only the forked children collect garbage
     logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
     import_module(_TASKS)

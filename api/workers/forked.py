@@ -61,7 +61,7 @@ def run_forked(
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be parsed within {most} bytes of memory, got more")
     finally:
-        os.kill(pid, signal.SIGKILL)  # works after its end as well, since it is not reaped yet
+        os.kill(pid, signal.SIGKILL)  # killing a process that has ended is harmless until it is reaped
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not sent.is_last or noted is None:
@@ -120,7 +120,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             kind = next((number for number, one in enumerate(_KINDS) if isinstance(error, one)), 0)
             told = error if isinstance(error, OptionError) else error.prefix_name("file")
             send(WorkAnswer(b""), wrong=[*told.rules_with_ways(str)], kind=kind)
-        except Exception as error:  # noqa: BLE001 - every error is sent to the parent
+        except Exception as error:  # noqa: BLE001 - the parent process receives every error
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.from_error(fault))
     finally:

@@ -72,7 +72,7 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # the thread that waits for its answer closes its pipes
+        for child in others:  # killed here, a busy child is closed by the thread that waits for its answer
             child.kill()
         for child in idle:
             child.close()
@@ -107,9 +107,7 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # Reuse a child only if that is safe: a killed child may have answered before its end is noticed, and a
-            # child cannot
-            # raise its lowered priority again.
+            # A child cannot raise its lowered priority, and a killed child may answer before it ends, so reuse neither.
             self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
@@ -183,7 +181,7 @@ class _Call:
                     return _reported_error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # interim answers were verified
+                    return error if self._noted is None else self._noted  # interim answers were verified, so prefer one
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value
@@ -226,7 +224,7 @@ class _Call:
 def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
     """Return the error that a child reported, by the name of its class and its sentences."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
-    for kind in kinds:  # the loop appends all subclasses
+    for kind in kinds:  # the loop itself appends all subclasses of each class
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.add_way, told))
 
@@ -238,7 +236,7 @@ def machine_memory() -> int:
     total = int(psutil.virtual_memory().total)
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            with open(path) as file:  # noqa: PTH123 - a file of the kernel
+            with open(path) as file:  # noqa: PTH123 - the kernel's file needs no Path
                 total = min(total, int(file.read()))
         except (OSError, ValueError):
             continue

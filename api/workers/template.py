@@ -36,7 +36,7 @@ class Template:
         try:
             try:
                 pid = self._request_fork(_FORK, reads, answers)
-            except EOFError:  # the template has died; the next request restarts it
+            except EOFError:  # the template process has died, so request the fork once more, which restarts it
                 pid = self._request_fork(_FORK, reads, answers)
         except BaseException:
             os.close(gives)
@@ -107,7 +107,7 @@ def fork_always(line: socket.socket) -> None:
 
     The template process itself never returns; it ends when the process at the other end of the socket ends.
     """
-    gc.freeze()  # frozen objects are not touched by collection and stay shared
+    gc.freeze()  # garbage collection does not touch frozen objects, so their memory stays shared
     while True:
         try:
             request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
@@ -118,11 +118,11 @@ def fork_always(line: socket.socket) -> None:
                 continue
             if (pid := os.fork()) == 0:
                 break
-            os.setpgid(pid, pid)  # set on both sides, so that the group exists for either one
+            os.setpgid(pid, pid)  # parent and child both set the group, so it exists before either uses it
             for pipe in pipes:
                 os.close(pipe)
             line.send(_NUMBER.pack(pid))
-        except ConnectionError:  # the process at the other end has died
+        except ConnectionError:  # the process at the other end of the socket has died, so end as well
             os._exit(0)
     os.setpgid(0, 0)
     line.close()

@@ -88,7 +88,7 @@ class Workers:
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
-            with suppress(RuntimeError):  # the event loop may have been closed
+            with suppress(RuntimeError):  # the event loop may have been closed already
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 

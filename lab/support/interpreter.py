@@ -200,7 +200,7 @@ class Interpreter:
 
 def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
-    found = [("read", name) for name in inputs]  # a statement reads all inputs before it writes an output
+    found = [("read", name) for name in inputs]  # a statement reads all inputs before it writes outputs
     found += [("update" if name in inputs else "write", name) for name in outputs]
     return found + [("scratch", name) for name in statement.get("temporaries", ())]
 

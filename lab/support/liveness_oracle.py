@@ -167,7 +167,7 @@ def clobbered_buffers(program: Interpreter, ways: Iterable[Way], places: Mapping
                 found.add((event.buffer, event.path))
             if event.kind in (*WRITES, "update"):
                 for cell in cells:
-                    # Mark bytes as undefined for both buffers if one statement writes two buffers that overlap there.
+                    # If one statement writes two overlapping buffers, mark the shared bytes as undefined for both.
                     together.setdefault(at[cell], set()).add(root)
                     is_alone = len(together[at[cell]]) == 1
                     memory[at[cell]], expected[cell] = pattern if is_alone else -1, pattern

@@ -92,7 +92,7 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # lifetimes k + 1 .. after[k] - 1 overlap lifetime k
+    after = np.searchsorted(start, end).tolist()  # lifetime k overlaps lifetimes k + 1 .. after[k] - 1
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):
@@ -106,7 +106,7 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
 def _maximum_cardinality_order(neighbours: list[set[int]]) -> list[int]:
     """Return all buffers in maximum cardinality order: each next one has the most neighbours among its predecessors."""
     count = [0] * len(neighbours)
-    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by ordered neighbours
+    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by the number of ordered neighbours
     order: list[int] = []
     while waiting:
         if not waiting[-1]:

@@ -45,7 +45,7 @@ class Bound(NamedTuple):
     nothing_fits: Witness | None = None
 
 
-# Several heavy live sets are tried, since after rounding sizes up, the heaviest one need not end highest.
+# Rounding sizes up can change which live set ends highest, so try several heavy live sets.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
 """The maximum number of alignments with a separate bound, besides their common divisor; as in bounds.hpp."""
@@ -84,8 +84,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes that do not fit below this pool's bound must be in earlier pools, so the pool's free space is limited to
-        # it.
+        # Bytes above this pool's bound must be in earlier pools, so limit the pool's free space to the bound.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -150,8 +149,7 @@ def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            # The checker of a witness does not know ranges of allowed offsets, which only searches use, so they are
-            # ignored.
+            # The checker of a witness does not know ranges of allowed offsets, so ignore these ranges here.
             ranged = instance.is_ranged[instance.anchor[here]]
             low = instance.lowest[q, here]
             end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
@@ -171,7 +169,7 @@ class _PoolGroup:
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # (time, demand terms of the confined buffers)
+    live_sets: list[tuple[int, I64]]  # for each live set: its time, and the demand terms of its confined buffers
     free: int
 
 
@@ -203,7 +201,7 @@ class _LiveSetPacking:
         """Return the sets of pools to which some buffers are confined, including the set of all pools."""
         p = len(self.instance.pools)
         everything = list(range(p))
-        # A set of pools is encoded in the bits of an int64, which are enough for 62 pools.
+        # The bits of an int64 encode a set of pools, so at most 62 pools are supported.
         if p == 1 or p > 62:
             return [everything]
         codes = (self.instance.allowed.astype(np.int64) << np.arange(p)[:, None]).sum(axis=0)
@@ -222,7 +220,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # The topmost buffer's rounding waste does not count, so the heaviest live set need not end highest.
+        # The topmost buffer's rounding waste does not count, so the heaviest live set may not end highest: try several.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
@@ -280,7 +278,7 @@ class _LiveSetPacking:
         extent = self.instance.size[counted] + waste
         end = self._least_end(0, extent, waste)
         if len(self.instance.clear_pairs):
-            # Clearances may overlap reserved ranges, so they are added to the sizes instead of to the reserved end.
+            # Clearances may overlap reserved ranges, so add clearances to the sizes, not to the reserved end.
             free = clearance_bytes(self.instance, counted, self.granule)
             end = max(end, self.grid.shift[0] + int(extent.sum()) + free - int(waste.max(initial=0)))
         return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

@@ -118,7 +118,7 @@ class InputError(MemplanError):
         )
 
     @cached_property
-    def __notes__(self) -> list[str]:  # type: ignore[override]  # a list of BaseException
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # BaseException declares a list, not a property
         """The remedies for the broken rules, which Python prints below the error."""
         return self.ways
 
@@ -245,7 +245,7 @@ def count_text(number: int, noun: str) -> str:
 
 def excerpt(value: object) -> str:
     """Return a value as JSON on one line, truncated to 60 characters."""
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses or is slow
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses or is slow to print long integers
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -253,7 +253,7 @@ def excerpt(value: object) -> str:
 
     try:
         text = json.dumps(value, ensure_ascii=False)
-        if not text.isprintable():  # contains control characters
+        if not text.isprintable():  # control characters are not printable, so escape them
             text = json.dumps(value)
     except (TypeError, ValueError):
         text = _repr_or_type(value)
@@ -269,7 +269,7 @@ def _repr_or_type(value: object) -> str:
     """Return a value's repr, or the name of its type if Python cannot write its digits."""
     try:
         return repr(value)
-    except ValueError:  # a nested integer has too many digits for Python
+    except ValueError:  # Python refuses to print a nested integer with too many digits
         return type(value).__name__
 
 
@@ -405,7 +405,7 @@ def _errors_with_sentences(
         if kind == "rule":
             yield entry, sentence_of_error(entry)
             continue
-        if kind == "extra_forbidden":  # one sentence, however many rows have the field
+        if kind == "extra_forbidden":  # report an unknown field once, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] == 1:
@@ -416,4 +416,4 @@ def _errors_with_sentences(
         text += value_hint(entry["loc"], text)
         yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the number is unknown
+        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the number of faults is unknown

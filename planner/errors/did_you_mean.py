@@ -102,7 +102,7 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
         return ' (its range, as {"min": 1, "max": 64})'
     if field not in examples or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
-    if field == "format" and "/" not in said:  # an option of the command, not the format of a file
+    if field == "format" and "/" not in said:  # `format` is an option of the command here, not a file's format
         return ""
     return f" ({examples[field].partition('; ')[0] if said == 'is required' else examples[field]})"
 

@@ -23,7 +23,7 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
-    # Valid names stay unchanged, so all other names must differ from them.
+    # Valid names stay unchanged, so all changed names must differ from the valid ones.
     unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     taken: set[str] = set()
     last: Counter[str] = Counter()

@@ -92,7 +92,7 @@ def stranger_bytes() -> Iterator[None]:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
         raise FormatError("needs more memory for reading than the machine has") from error
-    except ModuleNotFoundError:  # each entrance reports the missing extra
+    except ModuleNotFoundError:  # the caller reports which extra is missing
         raise
     except Exception as error:
         raise reader_fault(error) from error

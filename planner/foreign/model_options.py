@@ -40,7 +40,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
         if name and not is_dim:
-            with suppress(ValueError):  # a wrong text is reported below
+            with suppress(ValueError):  # the check below reports a wrong size
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
@@ -72,7 +72,7 @@ _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
     PlainValidator(_validated_size),
-    PlainSerializer(lambda size: size),  # the default serializer warns about lists
+    PlainSerializer(lambda size: size),  # pydantic's default serializer warns about lists
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
 SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_sizes_by_name)]
@@ -140,7 +140,7 @@ class ModelOptions(WireValue):
     def refuse_for_models(self) -> None:
         """Raise OptionError if an option for models is given for a file that is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
-            rule = f"must be given for models only ({', '.join(file_readers())})"  # imports all systems
+            rule = f"must be given for models only ({', '.join(file_readers())})"  # file_readers() imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )

@@ -71,11 +71,10 @@ def parse(data: bytes) -> Any:
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
-    # A duplicate key, which the parser drops, leaves the value with fewer colons than the text (unless colons are
-    # escaped).
-    # In most files, the keys of the problem, of objects next to it and of its rows account for all colons.
+    # The parser drops duplicate keys, so the value then has fewer colons than the text, unless colons are escaped.
+    # In most files, the keys of the problem, of objects beside the problem and of its rows account for all colons.
     keys = _key_count(value) if isinstance(value, dict) else -1
-    # Parsing with a hook that detects duplicates is slow, so it is reserved for texts that may have one.
+    # Parsing with a hook that detects duplicate keys is slow, so use the hook only for texts that may have one.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 
@@ -165,9 +164,8 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
-    # Placements are written here, because pydantic takes twice as long. Quotes are escaped in all other texts, so the
-    # key
-    # to replace occurs exactly once.
+    # Write the placements here, because pydantic takes twice as long.
+    # All other texts have their quotes escaped, so the key to replace occurs exactly once.
     unsaid = {
         name
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")

@@ -129,7 +129,7 @@ def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
     breaks: list[Break] = [
         (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated_positions(ids)
     ]
-    # Several empty ids are reported as empty, not as repeated.
+    # Several empty ids are also repeated ids, so report them as empty instead.
     if not all(ids):
         breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
@@ -244,7 +244,7 @@ def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]
         "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
         "size": table.size[rows].tolist(),
     }
-    # Like google/minimalloc, write this column only if a buffer has an alignment.
+    # Like google/minimalloc, write the column `alignment` only if a buffer has an alignment.
     if (table.alignment != 1).any():
         columns["alignment"] = table.alignment[rows].tolist()
     return columns
@@ -252,7 +252,7 @@ def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]
 
 def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
     """Return columns as a CSV file with a heading."""
-    # Readers end a row at a carriage return, which Python's writer does not quote by itself, so everything is quoted.
+    # Readers end a row at a carriage return, but Python's writer does not quote carriage returns, so quote everything.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL)

@@ -33,7 +33,7 @@ _ROWS_AT_ONCE = 256
 """The number of rows read at a time: few, because Python's garbage collector scans all live lists again and again."""
 _INTEGER = r" *[+-]?[0-9]+ *"
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
-# int() takes time quadratic in the digits, so longer texts, which exceed 64 bits anyway, are refused unparsed.
+# int() takes time quadratic in the digits, so refuse longer texts unparsed: they exceed 64 bits anyway.
 _LONGEST_INTEGER = 100
 _WHOLE = "bytes and time steps are whole numbers, as 4096"
 
@@ -87,7 +87,7 @@ class Sheet:
 
 def first_line(data: bytes) -> list[str]:
     """Return the cells of the first line without surrounding spaces; empty if the data is not a table."""
-    # Only the first 1,000 bytes are examined, because a file of another kind may be one line of gigabytes.
+    # A file of another kind may be one line of gigabytes, so examine only the first 1,000 bytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
         return [cell.strip() for cells in csv.reader([line[0].decode()]) for cell in cells] if line else []
@@ -206,7 +206,7 @@ def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, 
                 return values, []
     except (ValueError, OverflowError):
         pass
-    # A cell is empty or wrong, so each cell is examined by itself.
+    # At least one cell is empty or wrong, so examine each cell separately.
     values = np.zeros(len(cells), dtype=np.int64)
     wrong: list[tuple[int, Sentence]] = []
     for i, cell in enumerate(cells):

@@ -78,7 +78,7 @@ def _encode(part: npt.NDArray[np.generic]) -> bytes:
 
 def canonical_order(instance: Instance) -> I64:
     """Return an instance's buffers, (n,), in an order that depends only on their content; ties go by position."""
-    if instance.is_plain:  # same order of columns as in `numbers`
+    if instance.is_plain:  # the columns come in the same order as in `numbers`
         both = _mixed_colours(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mixed_colours(both, np.stack((instance.pin, instance.end)))
         own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
@@ -122,9 +122,7 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed_colours(colour, _neighbour_sums(tie, colour))
         n_colours = len(unique_values(colour))
-        # This round distinguished no further buffers. One ambiguous buffer gets a new colour; otherwise the order in
-        # the file
-        # would decide.
+        # This round distinguished no further buffers, so one ambiguous buffer gets a new colour.
         if n_colours == kinds:
             chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
@@ -147,9 +145,7 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # A buffer is never its own neighbour, so members of a clique have different sums; adding each one's own name
-        # makes
-        # the sums of interchangeable members equal.
+        # A buffer is not its own neighbour, so interchangeable clique members need their own names for equal sums.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -174,7 +170,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
         yield values[order].astype("<i8", copy=False)
     if "intervals" in instance.features:
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
-    # Most instances have one lifetime per buffer, in which case positions need not be looked up in lists.
+    # Most instances have one lifetime per buffer, so skip looking up positions in lists.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gather_rows(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):
@@ -227,7 +223,7 @@ def _reachable_offset(instance: Instance) -> float:
     spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # The sum of all sizes also covers pinned buffers.
+    # The sum of all sizes also counts pinned buffers.
     return (
         float(instance.size.sum(dtype=np.float64))
         + instance.fixed_end
@@ -273,7 +269,7 @@ def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Ite
     """Yield each buffer's number of neighbours, then all neighbours, both in canonical order."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
-    # Sorting single numbers, n * first + second, is much faster than sorting pairs by two keys.
+    # Sort single numbers, n * first + second, because sorting pairs by two keys is much slower.
     pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
     yield (np.sort(pairs) % len(order)).astype("<i8")
 

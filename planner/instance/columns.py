@@ -115,7 +115,7 @@ def scale_column(column: Column, values: Any, unit: int) -> Any:
     elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
-            # Every whole number of units satisfies an alignment that divides the unit.
+            # An alignment that divides the unit holds for every whole number of units, so replace it by 1.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

@@ -106,7 +106,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
-    # Zero-size buffers are in no instance (decision 004), but a plan must place them as well.
+    # No instance has zero-size buffers (decision 004), but a plan must place them, so place them here.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
         ends = np.array(used_ends(instance, pool, offset)) * instance.unit
@@ -130,7 +130,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # If other members of a colocation group have bytes, their pool is the only choice.
+    # If other members of a colocation group have bytes, the zero-size members must go into the same pool.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)

@@ -50,7 +50,7 @@ def requirement_columns(instance: Instance) -> Iterator[I64]:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # In a pool that a buffer may not use, its requirements count as 0, which no alignment equals.
+            # In a pool that a buffer may not use, count the buffer's requirements as 0, which no alignment equals.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 

@@ -56,7 +56,7 @@ class LegalPlaces(NamedTuple):
 
     def restrict(self, kept: I64) -> Self:
         """Return the rows of the `kept` buffers (ascending); groups are still named by positions in the problem."""
-        # `take` makes rows contiguous, as kernels require; indexing would not.
+        # Kernels require contiguous rows, which `take` makes and indexing does not.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
@@ -66,7 +66,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
     table, pools = problem.buffers, problem.pools
     bound = _bound_buffers(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Usually no rule restricts ranges, and the limits are computed only once, for all pools.
+    # Usually no rule restricts ranges, so compute the limits only once, for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
     ends = [_offset_limits(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
@@ -99,15 +99,15 @@ def legal_places(problem: Problem) -> LegalPlaces:
                     barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
             allowed[q] &= ~_meets_ranges(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
-        # The size is subtracted from the limit, because lowest + size may overflow int64.
+        # The sum lowest + size may overflow int64, so subtract the size from the limit instead.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
         for i in np.flatnonzero(page[q]).tolist():
-            # A buffer with only one possible offset cannot move to the next page.
+            # A buffer with only one possible offset cannot move to the next page, so its step is None.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
             allowed[q, i] &= _fits_pages(
                 int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step
             )
-        if is_joined:  # a group may use a pool only if every member may
+        if is_joined:  # a group may use a pool only if every member may use that pool
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
@@ -252,7 +252,7 @@ def _congruences(
 
 def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
     """Return True for each non-empty buffer, pinned at `pin`, that overlaps one of the disjoint ascending ranges."""
-    # The first range that ends above the pin is the only candidate: if it does not overlap, no later one does.
+    # If the first range that ends above the pin does not overlap the buffer, no later range does.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)
     return (pin >= 0) & (size > 0) & (first < len(ranges)) & (lows[first] - size < pin)

@@ -179,14 +179,14 @@ def _peak_live_bytes(table: BufferTable, end: I64) -> int:
 def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
     """Report that over half of the buffers equal another one except for the id; in real problems at most 41 % do."""
     table = problem.buffers
-    if table.has_one_lifetime_each:  # among sorted rows, n equal ones make n - 1 equal neighbours
+    if table.has_one_lifetime_each:  # after sorting, n equal rows make n - 1 pairs of equal neighbours
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
         if 4 * np.count_nonzero(mixed[1:] == mixed[:-1]) <= len(table):
             return
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
-    # Weights of equal size do not count: they are alive all the time, and have a stated traffic.
+    # Weights of equal size are alive all the time and have a stated traffic, so do not count them as suspicious.
     at = table.first[plain]
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
@@ -217,7 +217,7 @@ def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
     mine, start, end = buffer_of[order], table.start[order], table.end[order]
-    # Overlapping lifetimes exist only if two consecutive ones, sorted by start, overlap.
+    # If two lifetimes of a buffer overlap, then also two consecutive ones, sorted by start, so compare only neighbours.
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"

@@ -139,7 +139,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = qualified_name(name, own)
-            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may lack a lifetime
+            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may have no lifetime of its own
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = qualified_name(name, row["alias_of"])
@@ -174,7 +174,7 @@ def problem_of(application: Application) -> Problem:
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
     if not any(map(_looks_inclusive, models.values())):
-        plain_fields["interval"] = "half-open"  # consecutive models do not look like closed ends
+        plain_fields["interval"] = "half-open"  # otherwise, consecutive models could look like closed intervals
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 
@@ -297,7 +297,7 @@ def _concurrent_pairs(
         maker, reader, between = _models_between(application, each, before)
         there[each.buffer] = {maker, reader, *between}
     for each in application.held:
-        # While one of these models runs, concurrent models may run too, whose held buffers are then alive.
+        # While one of these models runs, concurrent models may run too, so the buffers that they hold are then alive.
         mine = there[each.buffer]
         for other, its in there.items():
             if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in pairs:

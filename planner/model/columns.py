@@ -20,7 +20,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 def unique_values(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values in ascending order."""
-    # Sorting a million distinct values takes 0.06 s; np.unique, which hashes them, takes 1.2 s.
+    # Sorting a million distinct values takes 0.06 s, but np.unique, which hashes the values, takes 1.2 s.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
     unique: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
     return unique
@@ -78,7 +78,7 @@ class Columns(Sequence[Row]):
     def __repr__(self) -> str:
         return short_repr(self)
 
-    if not TYPE_CHECKING:  # type checkers must not see __getattr__
+    if not TYPE_CHECKING:  # type checkers must not see __getattr__, which would accept any name
 
         def __getattr__(self, name: str) -> Any:
             if hasattr(list, name) and not name.startswith("_"):

@@ -328,7 +328,7 @@ class Plan(PlanValue):
         return next((display(problem, self) for display in _DISPLAYS), None)
 
 
-# Problems are kept outside their plans, so that comparisons, copies, pickles and files of plans do not depend on them.
+# Keep problems outside their plans, so that comparisons, copies, pickles and files of plans do not depend on problems.
 _PROBLEMS: "dict[int, Problem]" = {}
 _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 

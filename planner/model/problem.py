@@ -33,7 +33,7 @@ class Problem(ProblemFields):
     although they are alive together. The buffers of each entry of `together` are in one pool.
     """
 
-    if TYPE_CHECKING:  # callers pass rows; pydantic's own signature requires a table
+    if TYPE_CHECKING:  # callers pass rows, but pydantic's own signature requires a table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
@@ -48,7 +48,7 @@ class Problem(ProblemFields):
         try:
             return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
-            return cls(buffers=buffers, **header)  # raises the same errors as ProblemError
+            return cls(buffers=buffers, **header)  # the constructor raises the same errors as ProblemError
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with a new size for its only pool, or for the named pools; raises ProblemError.

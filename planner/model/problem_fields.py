@@ -35,7 +35,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
     The lowest buffer itself is included, with distance 0; of several, the first one counts. An alias is in no group, as
     the buffer that contains it represents it. References must not form a cycle.
     """
-    above: dict[int, tuple[int, int]] = {}  # per buffer: (end of its chain, bytes above the end)
+    above: dict[int, tuple[int, int]] = {}  # for each buffer: (end of its chain, bytes above the end)
     for i in relatives:
         path = []
         while i in relatives and i not in above:

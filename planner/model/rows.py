@@ -108,7 +108,7 @@ class Value(WireValue):
 
     error: ClassVar[type[InputError]] = ProblemError
 
-    if not TYPE_CHECKING:  # type checkers see pydantic's signatures
+    if not TYPE_CHECKING:  # type checkers must see pydantic's signatures instead
 
         def __init__(self, /, *given: Any, **fields: Any) -> None:
             if given:
@@ -127,7 +127,7 @@ class Value(WireValue):
                 raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
             super().__setattr__(name, value)
 
-        # Without this mark, pydantic calls __init__ for nested values too, whose errors would then lack their location.
+        # This mark keeps pydantic from calling __init__ for nested values, whose errors would lack their location.
         __init__.__pydantic_base_init__ = True
 
         @classmethod

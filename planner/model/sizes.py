@@ -75,7 +75,7 @@ def size_text(size: int) -> str:
     """Return a size in the largest binary unit that it reaches: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
-        if 2048 * size >= 2047 * factor:  # 1023.5 of the smaller unit would round to 1024
+        if 2048 * size >= 2047 * factor:  # 1023.5 of the smaller unit would round to 1024, so use this unit
             value, chosen = size / factor, unit
     return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 

@@ -220,7 +220,7 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
     groups: set[frozenset[int]] = set()
     for q in range(len(problem.pools)):
         mine = [i for i in partners if placed.pool[i] == q and problem.buffers.size[i] > 0]
-        # At equal offsets, ends come before starts.
+        # At equal offsets, process ends before starts, so that buffers that merely touch do not overlap.
         events = [(int(placed.offset[i]), 1, i) for i in mine] + [(int(placed.end[i]), 0, i) for i in mine]
         here: set[int] = set()
         for _, begins, i in sorted(events):

@@ -65,7 +65,7 @@ def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chos
     for i in chosen:
         end = None
         for start, until in sorted(lives[i]):
-            begin = start if end is None else max(start, end)  # a buffer's lifetimes may overlap
+            begin = start if end is None else max(start, end)  # lifetimes of one buffer may overlap
             if begin < until:
                 change[begin] = change.get(begin, 0) + size[i]
                 change[until] = change.get(until, 0) - size[i]

@@ -68,11 +68,11 @@ class _Lives(NamedTuple):
         over offsets keeps one of the buffers that contain an offset at any time. The sweep with the shorter list is
         faster: n rectangles that fill their frame yield a mean length of at most sqrt(n) for one of the two.
         """
-        if (self.low > self.high).any():  # the offset is negative, which another check reports
+        if (self.low > self.high).any():  # another check reports negative offsets
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # Of the two sweeps, the one with the shorter list is faster (decision 053).
+        # Of two possible sweeps, the one with the shorter list is faster (decision 053).
         if _mean_overlap_count(self.start, self.end) <= _mean_overlap_count(self.low, self.high):
             return _are_disjoint_by_sweep(self.start, self.end, self.low, self.high)
         return _are_disjoint_by_sweep(self.low, self.high, self.start, self.end)
@@ -102,7 +102,7 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
 def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
     """Return True if no two non-empty rectangles overlap, by a sweep over their ranges `start` to `end`."""
     n = len(start)
-    # In a stable sort with ends listed first, ranges that merely touch do not overlap.
+    # A stable sort with ends listed first keeps ranges that merely touch from overlapping.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -206,7 +206,7 @@ def _overlapping_pairs(
     as one.
     """
     m = len(lives.lifetime_buffer)
-    # Lifetimes are half-open, so at any one time, ends are processed before starts.
+    # Lifetimes are half-open, so at equal times, process ends before starts.
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, steps = lives.lifetime_buffer.tolist(), list(zip(order.tolist(), time[order].tolist(), strict=True))
@@ -215,7 +215,7 @@ def _overlapping_pairs(
     count = [0] * len(problem.buffers)
     deaths: list[list[int]] = [[] for _ in problem.buffers]
     for event, now in reversed(steps):
-        # Seen in reverse, the first end of a buffer (with aliases) is its last end before its next start.
+        # Events run backwards, so a buffer's first end (with aliases) is the last end before its next start.
         i = buffers[event % m]
         if event < m and count[i] == 0:
             deaths[i].append(now)

@@ -35,7 +35,7 @@ class PlacedBuffers:
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
-        # Placements are read in reverse, so that the first one of each buffer is kept.
+        # Read placements in reverse, so that the first placement of each buffer is kept.
         for k in reversed(range(len(placements))):
             i = placed.row.get(placements.ids[k])
             if i is not None:
@@ -81,7 +81,7 @@ class PlacedBuffers:
         """Two arrays: each buffer's group of fixed distances, and its bytes above the group's reference point."""
         root, above = self.root_distances
         named = self._positions_of(self.problem.buffers.rules["relative"])
-        # The distance is capped to fit int64; a larger distance fits into no pool, so no verdict changes.
+        # A distance beyond int64 fits into no pool, so capping the distance changes no verdict.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
         top, distance = _followed_links(len(root), ties)
         return top[root], distance[root] + above
@@ -107,7 +107,7 @@ def _followed_links(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
         at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
-        # Because each round doubles the length, chains of a million aliases take twenty rounds.
+        # Each round doubles the length of links, so chains of a million aliases take only twenty rounds.
         while (at[at] != at).any():
             distance += distance[at]
             at = at[at]

@@ -82,7 +82,7 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        if broken.first is not None:  # the offset breaks a rule unknown to this module
+        if broken.first is not None:  # the lowest offset breaks a rule that this module does not know
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
 
@@ -115,7 +115,7 @@ def _comparable_pairs(
         np.concatenate(keys),
         *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise, pairs are distinct
+    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise, the pairs are distinct already
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
     if len(soft):
@@ -156,7 +156,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # of several assignments, numpy keeps the last
+    under[low], top[low] = high, end[high]  # numpy keeps the last of several assignments to one entry
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]
@@ -175,11 +175,11 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    # Only buffers that start below this one's end can limit its lowest offset.
+    # Only buffers that start below buffer i's end can limit the lowest offset of buffer i.
     is_below = placed.offset[alive[:, 1]].astype(np.uint64) < placed.end[alive[:, 0]]
     for (i, j), may_share in zip(alive[is_below].tolist(), share[is_below].tolist(), strict=True):
         low = offset[j] - size[i] + 1
-        # A pair that may share an offset may meet at that offset only.
+        # Buffers that may share an offset may overlap only if their offsets are equal.
         taken[i] += [(low, offset[j]), (offset[j] + 1, end[j])] if may_share else [(low, end[j])]
     for i, j in banked.tolist():
         if (width := pools[pool[i]].bank_size) is not None:

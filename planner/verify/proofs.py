@@ -104,7 +104,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     """Return two named buffers that neither lifetimes nor `conflicts` separate; empty if there are none."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # The table of all pairs could exhaust memory for a forged plan, so larger witnesses are accepted unchecked.
+    # A forged plan could exhaust memory by the table of all pairs, so accept larger witnesses unchecked.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -134,7 +134,7 @@ def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I6
         grids += _common_grids(problem, placed, named)
     ends = [_least_end(sizes, step, shift, problem.pools[0]) for step, shift in grids]
     if kind == "clique" and len(named):
-        # Clearance gaps may overlap reserved ranges; adding both would count bytes twice.
+        # Clearance gaps may overlap reserved ranges, so adding both would count bytes twice.
         bare = Pool(name="bare")
         ends += [_least_end(sizes, *grid, bare) + _clearance_bytes(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)
@@ -191,7 +191,7 @@ def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
             break
         amount -= max(0, low - at)
         at = max(at, high)
-    # The topmost buffer need not use its rounding waste, so the largest such waste is subtracted.
+    # The topmost buffer need not use its rounding waste, so subtract the largest rounding waste.
     return shift + at + amount - max(size - own for size, own in rounded)
 
 

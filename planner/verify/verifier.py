@@ -67,7 +67,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
-        # The plans are listed by cost, so each plan's cost bound must hold for all later plans too.
+        # Plans are listed by cost, so each plan's cost bound must hold for all later plans too.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
@@ -185,9 +185,7 @@ def _pool_rule_breaks(
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
-        # Among ranges that end above the offset, only the first to start can overlap first. In the order of starts, it
-        # is where
-        # the largest end so far first exceeds the offset.
+        # In order of starts, only the range at which the largest end so far first exceeds the offset can overlap first.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
         yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"

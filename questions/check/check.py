@@ -117,7 +117,7 @@ def check(
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
-    is_arena_asked = arena is not None and bool(arena.target)  # which is an answer without a budget
+    is_arena_asked = arena is not None and bool(arena.target)  # a check of the arena needs no budget
     if not options.budgets and baseline is None and not is_limited and not is_arena_asked:
         raise OptionError(("check: must be given a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)

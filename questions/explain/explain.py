@@ -80,7 +80,7 @@ def explain(
     note(answer := _answer_from_plan(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
         answer = _answer_from_plan(asked, plan, _reported_reason(asked, plan, running.limit_to(reason_s)))
-    elif not running.is_over:  # the peak needs no search for a reason, so that the best plan gets the rest
+    elif not running.is_over:  # the peak needs no reason, so the best plan gets the remaining time
         plan = _timed_plan(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer_from_plan(asked, plan, None)
     if not (options.repairs or options.what_if):

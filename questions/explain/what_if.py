@@ -122,7 +122,7 @@ class _Study:
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
 
-        def rest() -> Problem:  # built only on demand, because it is slow
+        def rest() -> Problem:  # building the problem is slow, so build it only on demand
             return self._remaining_problem(body != i)
 
         if near is None:
@@ -132,7 +132,7 @@ class _Study:
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
-        while least < most and not self.control.is_over:  # `most` first: the bound by live sets is usually exact
+        while least < most and not self.control.is_over:  # try `most` first, as the live sets' bound is usually exact
             answer = queries.fit_answer(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
@@ -177,8 +177,7 @@ class _Study:
         best, least = here if plan.peak is None else plan.peak, max(bound, plan.lower_bound or 0)
         if plan.status == "optimal" and self.plan.status == "optimal":
             return (self.peak - best,) * 2, "search"
-        # In one pool, the given plan may beat a plan found in a short time; with several, a change may even raise the
-        # cost.
+        # In one pool, the given plan may beat the new plan; with several pools, a change may even raise the cost.
         best = best if len(changed.pools) > 1 else min(best, here)
         gain = min(0, self.peak - best) if len(changed.pools) > 1 else self.peak - best
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
@@ -201,7 +200,7 @@ class _Study:
             changed = replace_fields(
                 self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
             )
-        except ProblemError:  # the address of the next pool depends on this size
+        except ProblemError:  # the address of the next pool depends on this pool's size
             changed = None
         if changed is None or self.control.is_over:
             self.left_out += 1
@@ -242,7 +241,7 @@ class _Study:
             apart = self._changed_plan(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
         except ProblemError:  # the rules force the pair to share bytes in every plan
             apart = Plan(status="infeasible")
-        # The given plan also solves the problem in which the pair is free, at a cost lower by the pair's cost.
+        # The given plan also solves the problem with the pair set free, and then costs less by the cost of the pair.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
         loss = None

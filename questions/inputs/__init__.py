@@ -108,7 +108,7 @@ def _file_field(value: object, name: str = "file") -> bytes:
     """Return the bytes of a file in a field, given as base64 or as a JSON object; raises FormatError."""
     if isinstance(value, bytes):
         return value
-    if isinstance(value, dict):  # the file is JSON and was not encoded
+    if isinstance(value, dict):  # a file given as a JSON object is not encoded
         return to_json(value)
     if not isinstance(value, str):
         raise FormatError(f"{name}: must be base64 or an object, got {excerpt(value)}")

@@ -25,7 +25,7 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 @cache
 def _no_problem() -> Problem:
-    return Problem(buffers=())  # made on first use: it takes 2 ms, and the command needs none
+    return Problem(buffers=())  # making it takes 2 ms, and the command needs none
 
 
 def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:

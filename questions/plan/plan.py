@@ -113,7 +113,7 @@ def plan(
         return _plan_again(problem, keep, options, running)
 
     def first_plan(share: float) -> Plan:
-        # Counted work is not divided: each search gets the full amount.
+        # Counted work is not divided, so each search gets the full amount.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
         searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)

@@ -91,7 +91,7 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
     """Validate options and return them as a model; raises OptionError, which lists every wrong field."""
-    if not given:  # defaults need no validator, which is slow to build
+    if not given:  # default values need no validator, which is slow to build
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
@@ -155,7 +155,7 @@ class Reader:
             from memplan.planner.lint.problems import inclusive_end_findings
 
             self.warnings += inclusive_end_findings(problem, data)
-        if not is_model and self.options.alignment is not None:  # an importer has already aligned a model's buffers
+        if not is_model and self.options.alignment is not None:  # an importer has aligned a model's buffers already
             problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             found = problem
@@ -169,7 +169,7 @@ class Reader:
         """Read the problem without the plan's options; return it if it has the plan's hash, else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # only the plan's options may define the model's sizes
+        with suppress(InputError):  # the model's sizes may be defined only by the plan's options
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
@@ -250,7 +250,7 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
-    # Dumping needs the complete model, which is slow to build, so it is skipped if no option is set.
+    # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:
         changes["read_with"] = fields

@@ -94,7 +94,7 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
-        # The next run uses the other copy of a double-buffered tensor, so no operation may overwrite it.
+        # The next run uses the other copy of a double-buffered tensor, so no operation may overwrite the tensor.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:
@@ -194,7 +194,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # unless the file already reserves this range
+        ranges[pool] += [new] * (new not in ranges[pool])  # the file may reserve this range already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return replace_fields(problem, pools=pools)
 
@@ -202,7 +202,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
 def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     """Add a conflict for each pair of buffers that the order, extended transitively, does not separate in time."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # per buffer, a bit set of the buffers after it
+    after = [0] * len(position)  # for each buffer: a bit set of the buffers after it
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
@@ -219,7 +219,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # If the lifetimes of two buffers alternate, no single order of the pair separates them.
+        # If the lifetimes of two buffers alternate, no single order of the pair separates their lifetimes.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return replace_fields(problem, conflicts=[*problem.conflicts, *apart])

@@ -27,7 +27,7 @@ def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOpt
     …]`; a model or dump that contains a plan; or a solution of the problem's integer program.
     """
     if recognises(data, name):
-        # Imported on demand: its libraries take longer to import than most commands take to run.
+        # The imported libraries take longer to load than most commands take to run, so import them only on demand.
         from memplan.solvers.mip.model_solution import plan_of_solution
 
         return plan_of_solution(problem, data)

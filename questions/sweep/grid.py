@@ -46,7 +46,7 @@ def plans_by_size(
     plans: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
-        # A plan for smaller pools also fits larger ones; starting from it, costs never rise with the size.
+        # A plan for smaller pools also fits larger ones, so start from it: then costs never rise with the size.
         starts = [plans[below] for below in _grid_neighbours(place, -1) if below in plans and is_found(plans[below])]
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _plan_score(plan)), default=None)
         plans[place] = plan_one(set_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
@@ -80,7 +80,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     """
     axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
     plans: dict[tuple[int, ...], Plan] = {}
-    # Process sizes from the largest down, because a bound for a size holds for every smaller size.
+    # A bound for a size holds for every smaller size, so process sizes from the largest down.
     for point in reversed(points):
         place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
         plans[place] = point.plan
@@ -92,7 +92,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
     """Return the plan with the cost bound, and perhaps the optimality, of a plan for larger pools."""
-    # With these goals, a cost bound covers only plans that use no more of the last pool, so it is not transferred.
+    # With these goals, a cost bound covers only plans that use no more of the last pool, so do not transfer the bound.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:

@@ -54,7 +54,7 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a slower machine than the first needs more time
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a machine slower than the first needs more time
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))

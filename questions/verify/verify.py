@@ -177,7 +177,7 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        # The text is meant for people, so it names options as flags of the command.
+        # The text is meant for people, so name options as flags of the command.
         return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None

@@ -184,7 +184,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = proved_claim(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # These goals only choose among plans of equal cost, so omit them and keep the earlier claims.
+            # These goals only choose among plans of equal cost, so omit the goals and keep the earlier claims.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
@@ -222,7 +222,7 @@ def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices 
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # `Prices` omits the costs of buffer pairs, so a plan with such costs has another sum.
+    # `Prices` omits the costs of buffer pairs, so a plan with pair costs has another sum and cannot be certified.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -241,7 +241,7 @@ def _checked_certificate(
     try:
         # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # ValueError: the checker cannot read a field
+    except (_CHECKER.Refused, ValueError) as refused:  # a ValueError is a field that the checker cannot read
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")

@@ -90,7 +90,7 @@ class Prices:
     @classmethod
     def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
         """Return the prices of an instance; `pool` gives each buffer's pool in the plan whose cost is claimed."""
-        # The checker reads the decimal text of a price, so the exact value of this text counts, not the binary float.
+        # The checker reads the decimal text of a price, so use the exact value of the text, not the binary float.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))
         traffic = instance.traffic.tolist()

@@ -100,7 +100,7 @@ class CostProof:
         `allowed[q, i]` is true where buffer `i` may use pool `q`. `need` is the subset of `fixed` that the proof uses.
         """
         flat = allowed.ravel()
-        # A lemma refutes this node if all pools outside the lemma's choice are closed here.
+        # A lemma refutes this node if all pools outside the lemma's choice are closed at this node.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -136,7 +136,7 @@ class CostProof:
             if claim is None:
                 return None
             refs[q], need = claim
-            # If the refutation does not use the choice for buffer b, it refutes the whole node, so no split is needed.
+            # A refutation that does not use the choice for buffer b refutes the whole node, so no split is needed.
             if b not in need:
                 return claim
             lows[q] = need[b][q]
@@ -192,7 +192,7 @@ class CostProof:
             charged = price + weight.T @ self._member
             home = charged.argmin(axis=0)
             self._share *= _MEMORY
-            # Record how often each pool was the cheapest for a buffer: the search branches on the least decided buffer.
+            # The search branches on the least decided buffer, so record how often each pool was a buffer's cheapest.
             self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
             value = float(charged[home, everything].sum() - (weight * self._free).sum())
             stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1
@@ -218,7 +218,7 @@ class CostProof:
     def _write_rounded(self, allowed: Bool) -> bool:
         """Append the coarsest rounded multipliers that still refute a choice of pools; return False if none do."""
         unit = self.instance.unit
-        # Try coarse scales first, because they make shorter lines.
+        # Try coarse scales first, because they make the lines of the proof shorter.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
             multipliers = self._integer_charges(scale, whole)
@@ -234,7 +234,7 @@ class CostProof:
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # Count the last bytes of a pool or reserved range that ends inside a unit: the checker counts them.
+            # The checker counts the last bytes of a pool or reserved range that ends inside a unit, so count them too.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)

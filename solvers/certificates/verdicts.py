@@ -100,7 +100,7 @@ def claim_checks(
     makers: dict[str, By | None] = {}
     witness, by_certificate = _status_witness(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
-    # A valid plan proves that it is feasible, and `unknown` claims nothing, so only two statuses need a check.
+    # A valid plan proves that it is feasible, and `unknown` claims nothing, so only the other statuses need a check.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
@@ -129,7 +129,7 @@ def claim_checks(
     if _certificate_facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
-    if plan.others is not None:  # The verifier has recomputed their differences.
+    if plan.others is not None:  # The verifier has recomputed the differences between the plans.
         makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
             makers["others.plans.cost_lower_bound"] = None
@@ -139,7 +139,7 @@ def claim_checks(
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
     """Return the pool bounds that the recomputed live bytes prove, by pool name; "" is the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # The live bytes do not bound every plan here.
+        return {}  # The live bytes do not bound every plan of these problems.
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -182,14 +182,14 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
     if plan.status == "infeasible" or proved.kind == "infeasible":
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
     if plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # Certificates cannot state these goals.
+        return {}  # Certificates cannot state weights or cost limits.
     makers: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
-        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # All other costs are at least 0.
+        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # No other cost is below 0.
         if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right

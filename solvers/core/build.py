@@ -109,7 +109,7 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     """Link object files into a shared library, and replace an older library atomically."""
     import subprocess
 
-    # No symbol of the C++ library is used, so link with the C driver: the C++ library need not be installed.
+    # No symbol of the C++ library is used, so link with the C driver, which needs no installed C++ library.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]

@@ -15,11 +15,11 @@ class ChoiceItems(NamedTuple):
     """The `k` items that each need one of `p` pools, their `n` buffers, and the lifetimes as ranges of rows."""
 
     rows: int
-    item: I64  # (n,)
-    homes: Rows  # (p, k), 0: not allowed
-    price: Rows  # (p, k), in steps
-    size: Rows  # (p, n)
-    lifetime_buffer: I64  # (m,)
+    item: I64  # (n,): number of the item of each buffer
+    homes: Rows  # (p, k): for each pool and item, 0 if the item must not be in the pool
+    price: Rows  # (p, k): price of each item in each pool, in steps
+    size: Rows  # (p, n): size of each buffer in each pool, in units
+    lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64
     end: I64
 
@@ -32,10 +32,10 @@ class MultiplierTable(NamedTuple):
     """
 
     pool: I64
-    size: Rows  # (r, n)
+    size: Rows  # (r, n): size of each buffer by each measure
     until: I64
     capacity: I64
-    worth: Rows  # (r, rows)
+    worth: Rows  # (r, rows): price of one unit of each measure in each row
     scale: int
 
 
@@ -47,18 +47,18 @@ class Bounding(NamedTuple):
     scale).
     """
 
-    limit: Rows  # (p, rows)
-    measured: Rows  # (p, rows) or (0, rows)
+    limit: Rows  # (p, rows): limit of each pool in each row, in units
+    measured: Rows  # (p, rows) or (0, rows): limits from which dual feasible functions are derived
     goal: int
     guess: float
     rounds: int
-    flag: I64  # (1,)
+    flag: I64  # (1,): flag that stops the kernel once it is not 0
     pool: I64
     size: Rows
     until: I64
     capacity: I64
     worth: Rows
-    answer: I64  # (2,)
+    answer: I64  # (2,): number of measures, and scale
 
 
 class ChoiceTask(NamedTuple):
@@ -69,16 +69,16 @@ class ChoiceTask(NamedTuple):
     the pool of each item, and `answer`: (1 if a choice was found, its cost, the bound on every choice, the work).
     """
 
-    limit: Rows  # (p, rows)
+    limit: Rows  # (p, rows): limit of each pool in each row, in units
     nogood_pool: I64
     nogood_first: I64
     nogood_item: I64
     at_most: int
     partials: int
     kept: int
-    flag: I64  # (1,)
-    home: I64  # (k,)
-    answer: I64  # (4,)
+    flag: I64  # (1,): flag that stops the kernel once it is not 0
+    home: I64  # (k,): pool chosen for each item
+    answer: I64  # (4,): 1 if a choice was found, cost of the choice, bound on every choice, work
 
 
 class Amounts(NamedTuple):

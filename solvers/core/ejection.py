@@ -20,17 +20,17 @@ class Homes(NamedTuple):
     `reserved` are (pool, low, high).
     """
 
-    size: I64  # (n,)
-    may_use: Rows  # (p, n)
-    alignment: Rows  # (p, n)
-    lowest: Rows  # (p, n)
-    highest: Rows  # (p, n)
-    home: I64  # (n,)
-    home_pool: I64  # (n,)
-    is_fixed: Flags  # (n,)
-    near_first: I64  # (n + 1,)
+    size: I64  # (n,): size of each buffer, in units
+    may_use: Rows  # (p, n): not 0 if the buffer may be in the pool
+    alignment: Rows  # (p, n): alignment of each buffer in each pool, in units
+    lowest: Rows  # (p, n): lowest offset of each buffer in each pool
+    highest: Rows  # (p, n): highest offset of each buffer in each pool
+    home: I64  # (n,): home offset of each buffer, or ABSENT without a legal home
+    home_pool: I64  # (n,): home pool of each buffer, or ABSENT without a legal home
+    is_fixed: Flags  # (n,): True if only the buffer's home is legal
+    near_first: I64  # (n + 1,): start of each buffer's entries in `near`, then the end of the last
     near: I64
-    reserved: Rows  # (r, 3)
+    reserved: Rows  # (r, 3): pool, low end and high end of each reserved range
 
 
 class Ejection(NamedTuple):
@@ -40,14 +40,14 @@ class Ejection(NamedTuple):
     buffer i: a placement ejects light buffers first. `random[0]` is the random state and must not be 0.
     """
 
-    pool: I64  # (n,)
-    offset: I64  # (n,), ABSENT: not placed
-    heat: F64  # (n,)
-    queue: I64  # (n,)
-    waiting: I64  # (1,)
-    random: I64  # (1,)
+    pool: I64  # (n,): current pool of each buffer
+    offset: I64  # (n,): current offset of each buffer, or ABSENT if the buffer is not placed
+    heat: F64  # (n,): weight of each buffer; light buffers are ejected first
+    queue: I64  # (n,): space for the numbers of unplaced buffers
+    waiting: I64  # (1,): number of unplaced buffers in `queue`
+    random: I64  # (1,): state of the random generator, which must not be 0
     rounds: int
-    flag: I64  # (1,)
+    flag: I64  # (1,): flag that stops the kernel once it is not 0
 
 
 eject = CORE.kernel("eject", tables=2)

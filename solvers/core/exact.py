@@ -28,29 +28,29 @@ class OnePool(NamedTuple):
     n: int
     unit: int
     capacity: int
-    n_sets: int  # live sets
-    is_plain: bool  # one lifetime per buffer, and no rules except
+    n_sets: int  # the number of live sets of the pool
+    is_plain: bool  # True if each buffer has one lifetime and the only rules are capacity and alignment
     has_joins: bool
-    source: I64  # (n,)
+    source: I64  # (n,): row of each buffer in the problem
     size: I64
     step: I64
     residue: I64
     lowest: I64
-    limit: I64  # NONE: none
+    limit: I64  # largest end of each buffer, or NONE for no limit
     page: I64
     page_shift: I64
-    pin: I64  # ABSENT: none
+    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
     lead: I64
     distance: I64
-    first: I64  # (n + 1,): lifetimes, in live sets
+    first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
     time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
+    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
     pair: I64
-    clearance: I64  # for each entry of `pair`, or empty
-    reserved: Rows  # (r, 2): disjoint ascending ranges
-    barred_first: I64  # (n + 1,): disjoint ascending ranges of forbidden offsets
+    clearance: I64  # units to keep free for each entry of `pair`, or an empty array
+    reserved: Rows  # (r, 2): low and high end of each reserved range; disjoint, ascending
+    barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last
     barred: Rows
 
 
@@ -75,9 +75,9 @@ class Turn(NamedTuple):
     bound: int
     is_proving: bool
     has_plan: bool
-    offset: I64  # (n,)
-    answer: I64  # (4,): see below
-    flag: I64  # (1,)
+    offset: I64  # (n,): offset of each buffer in the plan
+    answer: I64  # (4,): nodes, bound, peak and IS_PROVING, as the constants below number them
+    flag: I64  # (1,): flag that stops the search once it is not 0
 
 
 NODES, BOUND, PEAK, IS_PROVING = range(4)

@@ -28,27 +28,27 @@ class LemmaInstance(NamedTuple):
 
     pools: int
     unit: int
-    n_sets: int  # live sets
+    n_sets: int  # the number of live sets of the instance
     has_ties: bool  # True if buffers may share bytes or form rigid groups
-    source: I64  # (n,)
+    source: I64  # (n,): row of each buffer in the problem
     size: I64
-    pin: I64  # ABSENT: none
+    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
     anchor: I64
-    allowed: Flags  # (p * n,)
+    allowed: Flags  # (p * n,): True if the buffer may be in the pool
     step: I64
     residue: I64
     lowest: I64
-    page: I64  # 0: none
+    page: I64  # page size of each row, or 0 for no page
     page_shift: I64
-    first: I64  # (n + 1,): lifetimes, in live sets
+    first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
     time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
+    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
     pair: I64
-    share_first: I64  # (n + 1,): buffers that may share bytes, symmetric
+    share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
-    reserved_first: I64  # (p + 1,)
+    reserved_first: I64  # (p + 1,): start of each pool's ranges in `reserved`, then the end of the last
     reserved: Rows
 
 
@@ -64,17 +64,17 @@ class LemmaTurn(NamedTuple):
     """A turn of the search: `most` limits its nodes. `answer` receives (nodes in all, sets, members of the sets)."""
 
     most: int
-    flag: I64  # (1,)
-    offset: I64  # (n,): the offsets of the buffers, if a placement was found
-    answer: I64  # (3,)
+    flag: I64  # (1,): flag that stops the search once it is not 0
+    offset: I64  # (n,): offset of each buffer, if a placement was found
+    answer: I64  # (3,): nodes in all, number of sets, number of members of the sets
 
 
 class LemmaSets(NamedTuple):
     """The k sets of pairwise conflicting buffers, pinned ones included, as positions in the instance."""
 
-    first: I64  # (k + 1,)
+    first: I64  # (k + 1,): start of each set's members in `member`, then the end of the last
     member: I64
-    live: I64  # (k,): the number of the live set that the set is, or ABSENT
+    live: I64  # (k,): number of the live set that equals the set, or ABSENT
     free: I64  # (k * p,): units below the pool's end without pinned members or reserved ranges
 
 
@@ -86,8 +86,8 @@ class LemmaLines(NamedTuple):
 
     sets: int
     lemmas: int
-    need: I64  # (n * p,)
-    answer: I64  # (3,)
+    need: I64  # (n * p,): limit of each state entry that the proof requires, or GONE
+    answer: I64  # (3,): address and bytes of the text, number of lemmas
 
 
 open_lemmas = CORE.kernel("open_lemmas", tables=1)

@@ -19,26 +19,26 @@ class PackRules(NamedTuple):
     block. A flat pack stores each buffer in every block that it overlaps, instead of in a tree.
     """
 
-    distance: I64  # (n,): units from the body's offset to the buffer
-    size: I64  # (n,)
-    first: I64  # (n + 1,): the lifetimes of each buffer, in live sets
+    distance: I64  # (n,): units from the offset of the buffer's body to the buffer
+    size: I64  # (n,): size of each buffer, in units
+    first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
-    lowest: I64  # (n,)
-    highest: I64  # (n,)
-    step: I64  # (n,)
-    page: I64  # (n,)
-    page_shift: I64  # (n,)
-    pair_first: I64  # (n + 1,): the pair rules of each buffer, symmetric
+    lowest: I64  # (n,): lowest offset of each buffer's body
+    highest: I64  # (n,): highest offset of each buffer's body
+    step: I64  # (n,): step between legal offsets of each buffer's body
+    page: I64  # (n,): page size of each buffer, or 0 for no page
+    page_shift: I64  # (n,): units added to each buffer's offset to find its place in a page
+    pair_first: I64  # (n + 1,): start of each buffer's pair rules in `pair`, then the end of the last; symmetric
     pair: I64
     clearance: I64
     grid: I64
-    share_first: I64  # (n + 1,): the buffers that may share a buffer's offset, symmetric
+    share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
-    border_first: I64  # (n + 1,): units that must stay free at a bank's start, for other buffers of the body
+    border_first: I64  # (n + 1,): start of each buffer's entries in `border`, units to keep free at a bank's start
     border: I64
-    reserved: Rows  # (r, 2): disjoint ascending address ranges
-    barred_first: I64  # (n + 1,): disjoint ascending ranges of forbidden offsets
+    reserved: Rows  # (r, 2): low and high end of each reserved range; disjoint, ascending
+    barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last
     barred: Rows
     capacity: int
     bank: int
@@ -50,11 +50,11 @@ class PackRules(NamedTuple):
 class PackOrder(NamedTuple):
     """The `k` buffers to place, one body after another, and their offsets, which the kernel fills in."""
 
-    order: I64  # (k,): buffers
-    body_first: I64  # (bodies + 1,): the first entry of each body in `order`
+    order: I64  # (k,): numbers of the buffers, in the order of placing
+    body_first: I64  # (bodies + 1,): start of each body in `order`, then the end of the last
     best_fit: bool
-    flag: I64  # (1,)
-    offsets: I64  # (k,), ABSENT: not placed
+    flag: I64  # (1,): flag that stops the kernel once it is not 0
+    offsets: I64  # (k,): offset found for each buffer, or ABSENT if the buffer is not placed
 
 
 pack = CORE.kernel("pack", tables=2)

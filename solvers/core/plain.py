@@ -38,7 +38,7 @@ class PlainTask(NamedTuple):
     canonical order. `offset` receives the offsets, in units, of the best greedy order and of the exact search.
     """
 
-    size: I64  # (n,), all positive
+    size: I64  # (n,): size of each buffer, always positive
     begin: I64
     end: I64
     alignment: I64
@@ -49,10 +49,10 @@ class PlainTask(NamedTuple):
     nodes: int
     seed: int
     seconds: float
-    columns: Rows  # (6, n)
-    offset: Rows  # (2, n)
-    answer: I64  # (20,), see PlainAnswer in exact.cpp
-    flag: I64  # (1,)
+    columns: Rows  # (6, n): sizes, alignments, starts, ends, times of live sets, canonical order
+    offset: Rows  # (2, n): offset of each buffer in the best greedy order, then in the exact search
+    answer: I64  # (20,): fields of PlainAnswer in exact.cpp
+    flag: I64  # (1,): flag that stops the call once it is not 0
 
 
 plan_plain = CORE.kernel("plan_plain", tables=1)

@@ -70,7 +70,7 @@ class Reference(Generic[_Table]):
                 raise ValueError(
                     f"{type(table).__name__}: arrays must be contiguous {array[0]}, got {value.dtype}, {value.shape}"
                 )
-            # Reading the address through ctypes takes a third of the time of numpy's own attribute.
+            # Read the address through ctypes, which takes a third of the time of numpy's own attribute.
             address = addressof(_Bytes.from_buffer(value)) if flags.writeable else value.ctypes.data
             words += (address, *value.shape)
         try:
@@ -83,7 +83,7 @@ class Reference(Generic[_Table]):
 
 
 REMEDY = "python -m memplan.solvers.core.build"
-_NO_MEMORY = -(2**63)  # kNoMemory in stack.hpp
+_NO_MEMORY = -(2**63)  # must equal kNoMemory in stack.hpp
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,22 +17,22 @@ class Spaces(NamedTuple):
     `q` fits all buffers, so no offsets are searched there.
     """
 
-    size: I64  # (n,)
-    homes: Rows  # (p, n)
+    size: I64  # (n,): size of each buffer, in units
+    homes: Rows  # (p, n): not 0 if the buffer may be in the memory
     alignment: Rows
     lowest: Rows
     highest: Rows
     price: Rows
-    lifetime_buffer: I64  # (m,)
+    lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64
     end: I64
-    conflict_first: I64  # (n + 1,): conflicts by name, symmetric
+    conflict_first: I64  # (n + 1,): start of each buffer's conflicts in `conflict`, then the end of the last; symmetric
     conflict: I64
-    together: I64  # (n,): the first buffer of the group that must be in one memory
+    together: I64  # (n,): first buffer of the group that must be in one memory with this buffer
     lead: I64
     distance: I64
-    capacity: I64  # (p,)
-    reserved_first: I64  # (p + 1,): disjoint ascending ranges of each memory
+    capacity: I64  # (p,): capacity of each memory in units, or ABSENT if all buffers fit
+    reserved_first: I64  # (p + 1,): start of each memory's ranges in `reserved`, then the end of the last
     reserved: Rows
 
 
@@ -44,15 +44,15 @@ class WindowSearch(NamedTuple):
     `answer`: (1 if all buffers are placed, work done).
     """
 
-    goal: I64  # (n,)
-    home: I64  # (n,) or empty
+    goal: I64  # (n,): cost of each buffer in the cheapest choice of memories that ignores offsets
+    home: I64  # (n,): memory of each buffer in that choice, or an empty array
     pool: I64
     offset: I64
     work: int
-    pack_nodes: int  # nodes per buffer of the exact searches that pack `home`; 0: pack greedily
-    random: I64  # (1,), not 0
-    flag: I64  # (1,)
-    answer: I64  # (2,)
+    pack_nodes: int  # nodes per buffer of the exact searches that pack `home`, or 0 to pack greedily
+    random: I64  # (1,): state of the random generator, which must not be 0
+    flag: I64  # (1,): flag that stops the search once it is not 0
+    answer: I64  # (2,): 1 if all buffers are placed, then the work done
 
 
 class StackCuts(NamedTuple):
@@ -62,13 +62,13 @@ class StackCuts(NamedTuple):
     buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets that exceed the space of the arrays are omitted.
     """
 
-    pool: I64  # (n,)
-    end: I64  # (p,)
-    cut_pool: I64  # (g,)
+    pool: I64  # (n,): number of the memory that each buffer is in
+    end: I64  # (p,): end of each memory that the sets must exceed
+    cut_pool: I64  # (g,): number of the memory of each set found
     need: I64
-    first: I64  # (g + 1,)
+    first: I64  # (g + 1,): start of each set's members in `buffer`, then the end of the last
     buffer: I64
-    answer: I64  # (1,)
+    answer: I64  # (1,): the number of sets found
 
 
 search_windows = CORE.kernel("search_windows", tables=2)

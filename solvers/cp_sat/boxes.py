@@ -54,7 +54,7 @@ def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxe
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
-            # A range with a single offset is aligned already, so it needs no constraint.
+            # A range with a single offset is aligned already, so no constraint is needed.
             if step > 1 and box.lowest < box.highest:
                 steps = model.new_int_var(0, (box.highest - box.lowest) // step, "")
                 model.add(box.start == box.lowest + step * steps)
@@ -141,7 +141,7 @@ class Banks:
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the range of banks that a buffer touches, as an optional interval."""
         first, past = self.bank_range(i, q)
-        # A buffer that starts and ends inside banks touches up to two banks more than its size fills.
+        # A buffer that starts and ends inside banks touches up to two banks more than the buffer's size fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")

@@ -91,7 +91,7 @@ class CpSatEngine:
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
-            parameters.merge_no_overlap_work_limit = 0.0  # The live sets are maximal, so merging gains nothing.
+            parameters.merge_no_overlap_work_limit = 0.0  # Live sets are already maximal, so merging gains nothing.
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
         # Strong propagation proves minima in 0.1 s instead of minutes, but it slows down all other questions.
@@ -211,7 +211,7 @@ class _GoalPursuit:
                 continue  # Refuted floors rise by one unit only, so skip them.
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Try limits between: plans far below the best one are hard to find, and plans just below gain little.
+                # Plans far below the best one are hard to find and plans just below gain little, so try limits between.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.answer(self._next_model_question(goal, limit, run), run.work)
             if at_least > floor:

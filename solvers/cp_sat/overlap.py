@@ -60,7 +60,7 @@ class AddressIntervals:
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
         for views in self._overlapping_views([i for i in members if is_tied[i]]):
-            # Views may overlap each other, so one interval must represent them all.
+            # Views may overlap each other, so one interval must represent all of them.
             if len(views) == 1:
                 intervals.append(self.buffer_interval(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
@@ -159,7 +159,7 @@ def live_buffers_do_not_overlap(
         before: set[int] = set()
         for members in live_sets:
             here = [i for i in members if q in boxes[i]]
-            # Skip a live set whose members in this pool were all in the previous one, as it adds no constraint.
+            # A live set whose members in this pool were all in the previous set adds no constraint, so skip it.
             if len(here) + len(reserved) > 1 and not before.issuperset(here):
                 _separate_live_set(model, intervals_of, here, reserved)
                 before = set(here)

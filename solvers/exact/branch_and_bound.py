@@ -135,7 +135,7 @@ class SearchThread:
             return
         opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0)
         self._handle = Handle(exact.open_search(Reference(opening)))
-        # The search uses the shared parts, so keep them until it is closed.
+        # The search uses the shared parts, so keep the parts until the search is closed.
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
@@ -166,7 +166,7 @@ class SearchThread:
         with parts.lock:
             parts.is_proving |= bool(answer[exact.IS_PROVING])
             parts.bound = max(parts.bound, int(answer[exact.BOUND]))
-        # A turn reports the best known peak, which may come from another thread, so only offer an improvement.
+        # A turn reports the best known peak, which another thread may have found, so offer only improvements.
         best = self.search.best
         peak = int(answer[exact.PEAK])
         if peak != ABSENT and (best is None or peak < best.score[-1]):

@@ -201,7 +201,7 @@ class EqualPools:
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
-            # Partners of the single pool may be alive together in another pool only, so check again.
+            # Partners that share bytes in the single pool may be alive together elsewhere, so check again.
             facts["shared"] = tuple(
                 pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
             )

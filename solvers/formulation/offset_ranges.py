@@ -46,7 +46,7 @@ def horizon(instance: Instance, q: int) -> int:
     mine = np.flatnonzero(instance.allowed[q])
     reach = _group_extents(instance)
     free = PairRules.from_pool(instance, q).max_clearances()
-    if instance.pools[q].bank:  # Priced pairs may have to use separate banks.
+    if instance.pools[q].bank:  # Pairs with a price may have to use separate banks.
         by_bank = instance.priced_pairs.rows[instance.priced_pairs.by_bank].ravel()
         free[by_bank] = np.maximum(free[by_bank], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()

@@ -43,7 +43,7 @@ class PairRules:
         if pool.bank and len(instance.bank_with):
             lists.append((instance.bank_first, instance.bank_with, pool.bank))
         has_one_list = len(lists) == 1 or len(instance.conflict) == 0
-        if has_one_list and len(named) == 0:  # This usual case avoids a copy of millions of conflicts.
+        if has_one_list and len(named) == 0:  # Avoid a copy of millions of conflicts.
             first, other, grid = lists[-1]
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
             return cls(first, other, clearance, grids, pool.bank_shift)

@@ -71,8 +71,8 @@ def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
 
 def identical(instance: Instance) -> Sequence[list[int]]:
     """Return groups of interchangeable buffers that are alive together, each in ascending order."""
-    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # Buffers without lifetimes do not conflict.
-    # A buffer with relations to others is not interchangeable with them, so exclude it.
+    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # Buffers without lifetimes have no conflicts.
+    # A buffer with relations to others cannot be interchanged with them, so exclude the buffer.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)

@@ -37,7 +37,7 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
     if m > MOST_LIFETIMES:
         return None
     a, b = [], []
-    # Compute the matrix of all pairs in strips, so that it is never in memory as a whole.
+    # The matrix of all pairs would fill the memory, so compute the matrix in strips.
     total, rows = 0, max(1, 4_000_000 // max(1, m))
     for low in range(0, m, rows):
         part = slice(low, low + rows)
@@ -125,7 +125,7 @@ class Ejector:
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             away = np.flatnonzero(self.moved_mask(best))
-            # After several failures per buffer away from home, no better placement is expected.
+            # After several failures per buffer away from home, no better placement is expected, so stop.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
@@ -174,7 +174,7 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
-            # Add weight to a buffer that has just returned home, so that it is ejected last.
+            # Add weight to a buffer that has just returned home, so that the buffer is ejected last.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 

@@ -65,8 +65,7 @@ def begin(instance: Instance, search: Search) -> None:
         return
     for tried in _offer_plans(instance, search):
         best = search.best
-        # If any order is optimal for a compiler's problem, one of the first four is within 5 % of the bound (decision
-        # 134).
+        # If no order so far is within 5 % of the bound, none is optimal for a compiler's problem (decision 134).
         if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
 
@@ -116,7 +115,7 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # Computed only if the first order misses the bound.
+    price = 0  # The price is computed only if the first order misses the bound.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return

@@ -46,7 +46,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # If pairs have prices, the peak alone is no measure of a plan, so use the search for several pools.
+    # If pairs have prices, the peak alone does not measure a plan, so use the search for several pools.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
@@ -61,7 +61,7 @@ def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generato
     """Improve the packing of one pool by moves, and yield the number of buffers packed by each move."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    # In large problems, moves by raised and restarted orders gain more than flips, so try these first.
+    # In large problems, moves by raised and restarted orders gain more than flips, so try those moves first.
     turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
         turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())

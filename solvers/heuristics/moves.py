@@ -62,7 +62,7 @@ class MoveSearch:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
-                # Pack the buffer with the highest end first, as it is at the bottom of the flipped packing.
+                # The buffer with the highest end is at the bottom of the flipped packing, so pack that buffer first.
                 rank = -self._ends(current)
                 packed = self._pack(self._rank_order(self._noisy_rank(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1

@@ -63,7 +63,7 @@ class ChoiceSearch:
             best = self.search.best
             if best is None:
                 return
-            # A pool number that does not exist: these buffers go wherever they fit.
+            # A pool number that does not exist lets buffers go wherever they fit.
             pool = np.where(self._leaving_buffers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
@@ -112,7 +112,7 @@ class ChoiceSearch:
             waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            # An item of several buffers is only tried in its chosen pool, as elsewhere only a part of it might fit.
+            # Elsewhere, only a part of an item of several buffers might fit, so try the item only in its chosen pool.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
@@ -132,7 +132,7 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
     """Return (p, k): an item's gain over its best later pool, for the worth of its bytes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
-    # If capacity is worth nothing, the ratio would be infinite.
+    # The ratio would be infinite if capacity is worth nothing, so divide by at least 1e-9.
     taken = np.maximum(prices - knapsack.price, 1e-9)
     ratio = np.zeros(prices.shape)
     for rank, q in enumerate(pools):

@@ -71,7 +71,7 @@ class SubsetPackings:
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
         packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
         self._adopt_best_plan(q, kept, packing)
-        # A repeated search with as much work would have the same result.
+        # A repeated search with as much work would have the same result, so search only with more work.
         if packing.end > end >= packing.need and work > packing.work:
             self._search(q, kept, end, at_most, work, packing)
         return packing
@@ -108,7 +108,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A set without a result took all the work, a packed or proved one a small part on average.
+        # A set without a result took all the work, but a packed or proved set took only a small part on average.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
@@ -270,7 +270,7 @@ class Decomposition:
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
-            # Without new no-goods or a better plan, the last result still holds.
+            # Without new no-goods or a better plan, the last result still holds, so search only after a change.
             if requested != (len(self.nogoods), most):
                 proved = self._find_cheapest_choice(self.ends, multipliers, self.nogoods, most)
                 requested = len(self.nogoods), most
@@ -279,7 +279,7 @@ class Decomposition:
                 return None
             floor = self._offer_floor(min(proved.bound, most + 1), floor)
             choice = proved
-            # Choices with sets that may not fit are left out for a plan, but not for the bound.
+            # To find a plan, leave out choices with sets that may not fit; the bound must include these choices.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
@@ -303,7 +303,7 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves this part free, none leaves a larger part.
+            # If no cheaper choice leaves this part free, no cheaper choice leaves a larger part free.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
@@ -360,7 +360,7 @@ class Decomposition:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
-            # Usually the end found is the least one, so one unit less is tried before halving.
+            # Usually the end found is the least one, so try one unit less before halving.
             requested = lowest - 1 if is_new else (low + lowest) // 2
         return proved, lowest, home
 
@@ -394,13 +394,13 @@ class Decomposition:
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
-        # The pool that most probably fails comes first, which saves work on the others.
+        # Pack the pool that most probably fails first, which saves work on the other pools.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
         reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             is_here = pool == q
-            # Only the pool of the goal must end lower than in the best plan.
+            # Only the goal's pool must end lower than in the best plan.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1

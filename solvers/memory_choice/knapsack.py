@@ -45,7 +45,7 @@ class RowCapacity:
 
     def capacity_below(self, end: int) -> I64:
         """Return the capacity of each row below an end, limited by the total demand."""
-        # The last granule may exceed the end by the waste of its buffer.
+        # The last granule may exceed the end by the waste of its buffer, so add the waste to the end.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
@@ -78,7 +78,7 @@ def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
     """Return, for each row, the most units by which the last granule of a buffer may exceed the buffer."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
-    # The largest waste is valid in every row, but gives a weaker bound.
+    # The largest waste is valid in every row but gives a weaker bound, so use it only if there are many kinds of waste.
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
     wasted = np.zeros(rows, dtype=np.int64)
@@ -107,10 +107,10 @@ class Knapsack:
 
     instance: Instance
     costs: Costs | None
-    size: I64 = field(init=False)  # (p, n)
-    item: I64 = field(init=False)  # (n,)
-    homes: Bool = field(init=False)  # (p, k)
-    price: I64 = field(init=False)  # (p, k)
+    size: I64 = field(init=False)  # (p, n): size of each buffer in each pool, in units
+    item: I64 = field(init=False)  # (n,): number of the item of each buffer
+    homes: Bool = field(init=False)  # (p, k): True if the item may be in the pool
+    price: I64 = field(init=False)  # (p, k): price of each item in each pool, in steps
     lifetime_buffer: I64 = field(init=False)
     start: I64 = field(init=False)
     end: I64 = field(init=False)
@@ -129,7 +129,7 @@ class Knapsack:
     def __post_init__(self) -> None:
         instance = self.instance
         self.item, self.homes, self.price = self._item_columns()
-        # Buffers without lifetimes, which only explicit conflicts restrict, have rows after those of the live sets.
+        # Buffers without lifetimes have conflicts only by name, so their rows follow those of the live sets.
         timeless = _covering_cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
@@ -181,7 +181,7 @@ class Knapsack:
 
     def row_sums(self, amounts: Amounts) -> Amounts:
         """Return, (r, rows), the sums over each row of amounts (r, m) of lifetimes."""
-        # A flat array, on which numpy's add.at is much faster.
+        # numpy's add.at is much faster on a flat array.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)
         np.add.at(change, (before + self.start).ravel(), amounts.ravel())

@@ -223,7 +223,7 @@ class Boxes:
         range is reserved, no offset is shifted, no extent is wasted, and no constraint concerns offsets. The pair
         contains no interchangeable buffers, because their order is fixed already.
         """
-        # A mirrored plan may violate rules on pages, banks and distances, so these exclude mirroring.
+        # A mirrored plan may violate rules on pages, banks and distances, so these rules exclude mirroring.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
@@ -232,7 +232,7 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
-        # Interchangeable buffers have a fixed order already, which may contradict this one.
+        # Interchangeable buffers have a fixed order already, which may contradict the order of this pair, so skip them.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
-        # Fix the order of the largest pair, as this leaves the fewest decisions.
+        # Fix the order of the largest pair, which leaves the fewest decisions.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

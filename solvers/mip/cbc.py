@@ -61,7 +61,7 @@ def _command_arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     """Return the command-line arguments of CBC for a run."""
     effort = run.effort
     seed = str(1 + effort.seed % 10**6)
-    # By default CBC counts processor time, with which it would miss the deadline on a busy machine.
+    # By default CBC counts processor time and would miss the deadline on a busy machine, so count elapsed time.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
     limits += [] if limit_s is None else ["-sec", str(_engine_limit_s(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
@@ -116,7 +116,7 @@ def _program_lines(program: IntegerProgram) -> Iterator[str]:
         entries[at].append((f"r{k}", value))
     limits, kinds = (program.lower.tolist(), program.upper.tolist()), program.is_whole.tolist()
     columns = [MpsColumn(f"x{at}", *column) for at, column in enumerate(zip(*limits, kinds, entries, strict=True))]
-    # Sort columns by kind, because each change of kind needs a marker line.
+    # Each change of kind needs a marker line, so sort columns by kind.
     yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
@@ -135,14 +135,14 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
         values = run.program.lower.copy()
         for line in solution[1:]:
             _, name, value, *_ = line.replace("**", "").split()
-            if name.startswith("x"):  # The file may also list rows.
+            if name.startswith("x"):  # Rows of the program may be listed too, so skip them.
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:
             # CBC may stop within its gap, so subtract the gap from its objective to get a valid bound.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
-        # CBC may also call an interrupted relaxation infeasible, so trust it only if time was left.
+        # CBC may also call an interrupted relaxation infeasible, so trust the result only if time was left.
         return Outcome("open" if is_late else "infeasible")
     bounds = [float(number) for number in _BOUND.findall(log)]
     return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

@@ -32,7 +32,7 @@ def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
         share = Term(program.at["shared", a, b])
         for low, high in ((a, b), (b, a)):
             sides = [(Term(program.at["offset", high]), 1), (Term(program.at["offset", low]), -1)]
-            # Use the least big-M with which the row has no effect, as a larger one weakens the relaxation.
+            # A large big-M weakens the relaxation, so use the least big-M with which the row has no effect.
             big_m = boxes.all[low].max_offset - boxes.all[high].min_offset
             program.row_if(share, big_m, ("start", low, high), sides, 0)
         for q in boxes.all[a].span if len(boxes.all[a].span) + len(boxes.all[b].span) > 2 else ():

@@ -197,15 +197,15 @@ class IntegerProgram:
     scale: int
     cost_scale: int
     value_of_one: int
-    cost: F64  # (c,)
-    lower: F64  # (c,)
-    upper: F64  # (c,)
-    is_whole: npt.NDArray[np.bool_]  # (c,)
-    first: I64  # (r + 1,)
+    cost: F64  # (c,): cost of each column
+    lower: F64  # (c,): lower limit of each column
+    upper: F64  # (c,): upper limit of each column
+    is_whole: npt.NDArray[np.bool_]  # (c,): True if the column is an integer
+    first: I64  # (r + 1,): start of each row's entries in `index` and `value`, then the end of the last
     index: I64
     value: F64
-    row_lower: F64  # (r,)
-    row_upper: F64  # (r,)
+    row_lower: F64  # (r,): lower limit of each row
+    row_upper: F64  # (r,): upper limit of each row
 
     def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
         """Return the program without the rows in `idle` (a mask), implied rows and fixed columns, and the columns kept.

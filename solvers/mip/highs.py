@@ -53,10 +53,10 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", effort.seed % 2**31)
-    # Use only the absolute gap: a peak within less than one unit of the bound is minimal.
+    # A peak less than one unit above the bound is minimal, so use only the absolute gap.
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", effort.gap)
-    # HiGHS 1.15 has called a non-optimal start optimal after a restart. Proofs without restarts take as long.
+    # HiGHS 1.15 has called a non-optimal start optimal after a restart, so forbid restarts: proofs take no longer.
     highs.setOptionValue("mip_allow_restart", False)
     if effort.seconds is not None and not effort.counts_processor:
         highs.setOptionValue("time_limit", effort.seconds)

@@ -132,7 +132,7 @@ class _Text:
 
     def _lp_row(self, row: LinearRow) -> str:
         """Return a row as a line of an LP file."""
-        # Readers reject a row without columns, so give it one with coefficient 0.
+        # Readers reject a row without columns, so give the row one column with coefficient 0.
         entries = row.entries or [(self.objective, 0)]
         sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _row_limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"

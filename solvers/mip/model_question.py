@@ -26,7 +26,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
         question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.from_instance(instance).max_steps))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
-    # A lower limit makes the big-M of each pair smaller, which strengthens the relaxation.
+    # A lower limit makes the big-M of each pair smaller, which strengthens the relaxation, so lower the limit.
     limits[last] = min(limits[last], _quick_peak(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))

@@ -176,7 +176,7 @@ class _Pursuit:
 
     def _decide(self, goal: int, floor: int) -> int:
         """Search any plan at the floor, then at higher limits if that is refuted; return the proved lower bound."""
-        # Deterministic searches count work, most of which the root of one program takes, so skip decisions.
+        # Deterministic searches count work, most of which one program's root node takes, so skip decisions.
         if goal == COST or self.search.deterministic:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:

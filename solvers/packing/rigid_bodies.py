@@ -77,7 +77,7 @@ class Bodies:
             self._members[int(self.lead[i])] = both = mine + others
             self.lead[others] = self.lead[i]
             self.distance[others] += shift
-            below = int(self.distance[both].min())  # Negative if a buffer of the second body is the lowest.
+            below = int(self.distance[both].min())  # The distance is below 0 if the second body has the lowest buffer.
             self.distance[both] -= below
             self.lowest[both], self.step[both] = joint[0] + below, joint[1]
             self.highest[both] = min(highest + below, I64_MAX)

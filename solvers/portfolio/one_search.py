@@ -66,7 +66,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.bring_forward(answer_s).at
-        # Deterministic searches count work, so leave all of it to the stages.
+        # Deterministic searches count work, so leave all of the work to the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
@@ -147,7 +147,7 @@ class OneSearch:
         self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
-        # If an engine failed, its work is missing, even if time is left.
+        # If an engine failed, the engine's work is missing, even if time is left.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()

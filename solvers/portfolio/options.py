@@ -45,10 +45,10 @@ def _accept(value: object) -> str | float | None:
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
         raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
-    percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # a number or a text
+    percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # `value` is a number or a text
     if not isinstance(value, str):
         return percent
-    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` rejects it.
+    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` rejects any other percentage.
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
@@ -88,7 +88,8 @@ def profile_choice(value: object) -> ProfileChoice:
     with suppress(ValueError, TypeError):
         named_weights = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
         weights = {str(name): float(weight) for name, weight in named_weights.items() if not isinstance(weight, bool)}
-        is_of_each = len(weights) == (len(named_weights) if isinstance(value, Mapping) else len(pairs))  # none twice
+        # A name that is given twice has two weights, so refuse values with repeated names.
+        is_of_each = len(weights) == (len(named_weights) if isinstance(value, Mapping) else len(pairs))
         if weights and is_of_each and all(name and 0 < each <= 1e9 for name, each in weights.items()):
             return weights
     rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, as in fast=3,slow=1"
@@ -196,11 +197,11 @@ class SolveOptions(WireValue):
         if problem.objective == PEAK_THEN_COST:
             if self.profile is not None:
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
-            return "size"  # its first search also minimises the peak
+            return "size"  # the first search of `size` also minimises the peak
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"
-        # Solvers chosen by name also report "optimal" only if all goals are proved, so use the same profile.
+        # Solvers chosen by name also report "optimal" only if all goals are proved, so use the same profile for them.
         return profile_of(problem, wanted)
 
     def check(self) -> None:

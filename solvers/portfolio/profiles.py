@@ -96,7 +96,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     least = replace_profile(problem, "size")
     is_last = profile == "size" or not _has_costs(problem)
     is_whole = is_last or options.accept == "fit"
-    # In the first of two searches, only the last pool counts.
+    # The first of two searches counts only the last pool.
     wanted = options if is_whole else half.model_copy(update={"accept": options.accept or 0.0})
     first = yield ProfileSearch(least, wanted, start, 1.0 if is_whole else 0.5)
     if is_last or first.plan.status == "infeasible":
@@ -213,7 +213,7 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
-    if fast.plan.cost != fast.plan.cost_lower_bound:  # Without a proved least cost, the limit is unproved.
+    if fast.plan.cost != fast.plan.cost_lower_bound:  # Without a proved least cost, the cost limit is unproved.
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
 
@@ -236,12 +236,12 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
         found = first if first.stop_reason not in ("proved", "accepted") else replace(first, stop_reason="work_limit")
         return replace(found, plan=least.model_copy(update=named | open_cost), assignment=None, bound=None)
     is_best = least.status == plan.status == "optimal"
-    # If the least peak is not proved, the second plan may have an even lower peak, so report its own values.
+    # If the least peak is not proved, the second plan may have an even lower peak, so report the second plan's values.
     pools = tuple(
         row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
         for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)
     )
-    # The cost bound holds only for plans with the least peak, so report it only if that is proved.
+    # The cost bound holds only for plans with the least peak, so report the bound only if that peak is proved.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     named |= {

@@ -80,14 +80,14 @@ def search_plan(
 
         result = solve_profile(problem, options, control, profile, start, is_quick)
     elif is_own:
-        # Import this only when needed, as few callers have their own planner.
+        # Few callers have their own planner, so import this module only when needed.
         from memplan.solvers.reference.own import planner_by_name
 
         if options.deterministic:
             raise OptionError("deterministic: must not be given with your own planner")
         planner = planner_by_name(options.solver, options.time_limit_s)
         result = OneSearch(problem, options, control, planner=planner).finish()
-        if len(problem.pools) > 1 and problem.objective == "peak":  # Own planners ignore costs.
+        if len(problem.pools) > 1 and problem.objective == "peak":  # A caller's own planner ignores costs.
             result = replace(result, plan=result.plan.model_copy(update={"profile": "size"}))
     else:
         result = OneSearch(problem, options, control, start=start, is_quick=is_quick).finish()

@@ -146,12 +146,12 @@ def _run_solver(
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
-    except UnbuiltError:  # Without the core, no solver can run.
+    except UnbuiltError:  # No solver can run without the core.
         raise
-    except MemoryError as error:  # Keep the results of the other solvers.
+    except MemoryError as error:  # Keep the results of other solvers if one solver runs out of memory.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
-        # For the named solver, the caller raises an error; do not warn, as filters may turn warnings into errors.
+        # For the named solver, the caller raises an error, so do not warn: filters may turn warnings into errors.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

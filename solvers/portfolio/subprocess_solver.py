@@ -31,8 +31,8 @@ class EngineError(Exception):
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     """Run a solver in a child process until it returns or the search is over. Raises EngineError if it fails."""
-    # A killed engine cannot remove its files, so this process removes its folder. Only CBC writes files, so without
-    # space for a folder all other engines still work.
+    # A killed engine cannot remove its files, so this process removes the engine's folder.
+    # Only CBC writes files, so all other engines still work without space for a folder.
     try:
         folder = make_temporary_folder()
     except OSError:
@@ -55,7 +55,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
-                if search.is_over:  # The end of the search killed it.
+                if search.is_over:  # The end of the search killed the child process.
                     return
                 raise EngineError(f"{row.name}: {error}") from error
             if word == "failed":
@@ -140,7 +140,7 @@ def main() -> None:
     search.proof = search.proof._replace(score=task.bound)
     try:
         task.row.function(task.instance, search)
-    except Exception:  # noqa: BLE001 - the parent raises it again
+    except Exception:  # noqa: BLE001 - the parent process raises the error again
         parent.send(["failed", traceback.format_exc(limit=-3)])
     else:
         parent.send(["done"])

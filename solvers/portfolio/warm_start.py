@@ -19,7 +19,7 @@ def assignment_of(
     Offsets that are not multiples of the unit are moved down. Returns None if that is impossible, or once flag[0] is
     not 0.
     """
-    # A plan may name empty pools that the problem does not have, so these get ABSENT.
+    # A plan may name empty pools that the problem does not have, so give these pools the number ABSENT.
     pools = np.array([problem.pool_index.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
     pool, offset = pools[placements.pool], placements.offset
     if placements.ids != problem.buffers.ids:

@@ -51,21 +51,21 @@ def run_in_thread(
     def keep_outcome() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises the error again
             errors.append(error)
         has_ended.set()
 
     thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
     thread.start()
-    try:  # Wait for an event: join would return early after a signal.
+    try:  # Wait for an event, because `join` would return early after a signal.
         while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
             if left_s() <= 0:
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # A signal also ends the wait.
+    except BaseException:  # A signal may also end the wait, so catch every exception.
         thread.is_abandoned = True
-        with _writing:  # Let the thread complete a file that it is writing.
+        with _writing:  # Let the abandoned thread complete a file that it is writing.
             raise
     for error in errors:
         raise error

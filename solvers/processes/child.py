@@ -174,7 +174,7 @@ class ChildProcess:
         self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
-            with contextlib.suppress(OSError):  # The child did not read its task.
+            with contextlib.suppress(OSError):  # The child process may not have read its task.
                 pipe.close()
 
     def __enter__(self) -> ChildProcess:
@@ -200,7 +200,7 @@ class ChildProcess:
 
     def _kill_group(self) -> None:
         """Kill the child's process group, unless the child is known to have ended."""
-        if self._popen.returncode is not None:  # Another process may have its id by now.
+        if self._popen.returncode is not None:  # Another process may have the child's id by now.
             return
         if sys.platform == "win32":
             self._popen.kill()
@@ -221,7 +221,7 @@ class ChildProcess:
         """Return the exit status of the child, or None while it runs."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # Other code in this process has read its status.
+        except ChildProcessError:  # Other code in this process has read the child's status.
             return -signal.SIGKILL
         if pid == 0:
             return None

@@ -18,7 +18,7 @@ def processors(cgroup: Path = _CGROUP) -> int:
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        with suppress(OSError, ValueError):  # There is no quota, or it is `max`.
+        with suppress(OSError, ValueError):  # The quota may be missing, or be the word `max`.
             quota, period = map(int, " ".join((cgroup / name).read_text() for name in names).split())
             if quota > 0 and period > 0:
                 count = min(count, ceil(quota / period))

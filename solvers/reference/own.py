@@ -63,7 +63,8 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
             return True
         return False
 
-    with ChildProcess("memplan.solvers.reference.own", is_over, environment=os.environ) as child:  # it is the caller's
+    # The child process runs the caller's code, so it gets the caller's environment.
+    with ChildProcess("memplan.solvers.reference.own", is_over, environment=os.environ) as child:
         child.give((where, limit_s, problem, sys.path))
         try:
             answer = child.answer()
@@ -145,7 +146,7 @@ def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str
     except TypeError as error:
         is_called = error.__traceback__ is not None and error.__traceback__.tb_next is None
         return {"failed": f"{_SHAPE}: {error}" if is_called else _error_text(error)}
-    except Exception as error:  # noqa: BLE001 - the parent reports the error of the caller's code
+    except Exception as error:  # noqa: BLE001 - the parent process reports the error of the caller's code
         return {"failed": _error_text(error)}
 
 

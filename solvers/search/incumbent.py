@@ -52,7 +52,8 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # Looked up late, as tests replace it.
+    # Tests replace the clock, so look the clock up only when a search is made.
+    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -212,8 +213,8 @@ class Search:
 
 def peak_sum_bound(instance: Instance, bound: Bound) -> int:
     """Return a lower bound on the sum of the peaks of all pools, in units."""
-    # The bound's ends hold only for plans that are equal in all earlier goals. Their sum is a bound only if each buffer
-    # has one possible pool, because then all plans have the same contents of each pool.
+    # The bound's ends hold only for plans that are equal in all earlier goals.
+    # The sum of ends is a bound only if each buffer has one possible pool, so that all plans fill each pool alike.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
     ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

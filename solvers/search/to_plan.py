@@ -132,7 +132,7 @@ def make_plan(
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # Pools are compared from the last: the bound of a pool holds only if the cost and later pools reach theirs.
+    # Pools are compared from the last, so a pool's bound holds only if the cost and later pools reach their bounds.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
@@ -158,7 +158,7 @@ def make_plan(
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance, order),
     }
-    return _EMPTY_PLAN.model_copy(update=facts)  # not validated, as the verifier checks it
+    return _EMPTY_PLAN.model_copy(update=facts)  # do not validate the plan, as the verifier checks it
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:

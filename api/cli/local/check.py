@@ -60,7 +60,7 @@ def _adjust_options(call: Call) -> None:
         _refuse_no_comparison(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
-        call.change(budgets=(UNLIMITED,))  # the first baseline can be made without a budget
+        call.change(budgets=(UNLIMITED,))  # a first baseline can be made without a budget, so any size is allowed
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 

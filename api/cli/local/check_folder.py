@@ -125,7 +125,7 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
-        given["tolerance"] = None  # a default tolerance must not fail models that have no baseline
+        given["tolerance"] = None  # a model without a baseline must not fail because of a default tolerance
     return line._replace(given=given)
 
 

@@ -28,13 +28,13 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
-    gc.disable()  # imports make no garbage; `collect_rarely` turns collection on again
+    gc.disable()  # imports make no garbage, so collect none until `collect_rarely` turns collection on
     from memplan.api.http.serving import server
 
     try:
         server.serve(host, port, without_keys)
     except InterruptedRun:
-        return  # being stopped by a signal is a server's normal end
+        return  # a server normally ends when a signal stops it, so an interrupt is no error
 
 
 @click.command(

@@ -28,7 +28,7 @@ def solvers(display: str | None) -> None:
 
     facts = solver_facts()
     if wants_table(display):
-        # rich is slow to import, and only tables need it, so it is imported here.
+        # Only tables need rich, which is slow to import, so import rich here.
         from memplan.api.cli.report import show_solvers
 
         show_solvers(facts)

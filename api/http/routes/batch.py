@@ -56,7 +56,7 @@ async def batch(request: Request) -> Response:
     """
     service, wanted = Service.find_service(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)
-    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query refuses the whole batch
+    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # a wrong query refuses the whole batch
     body = await read_body(request, service.settings.max_body_bytes, kind)
     body = body if kind == NDJSON else await service.parse_body(submissions_of, body)
     answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
@@ -120,7 +120,7 @@ class _Batch:
                 written = await self.service.run_work(write, len(line))
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))
-        except Exception as error:  # noqa: BLE001 - other submissions must continue
+        except Exception as error:  # noqa: BLE001 - one faulty submission must not stop the others
             return self._refusal_line(about, error)
 
     def _refusal_line(self, about: dict[str, Any], error: Exception) -> bytes:
@@ -148,7 +148,7 @@ class _Batch:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
         options = self._check_options(
             asked, about
-        )  # checked before the problem, whose errors need the id that this reads
+        )  # errors of the problem need the submission's id, so check the options first
         key = self.service.plan_key(self.key_id)
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 

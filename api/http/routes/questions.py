@@ -190,7 +190,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                     one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
-        finally:  # a late refusal also counts as a missed deadline
+        finally:  # count a missed deadline for refusals too
             if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 

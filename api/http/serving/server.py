@@ -66,7 +66,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
         ws="none",
         log_config=log,
         log_level="warning",
-        access_log=False,  # the app's own log has more facts and no caller data
+        access_log=False,  # the app's own log has more facts and no caller data, so uvicorn's log is off
         server_header=False,
         proxy_headers=False,
         limit_concurrency=max_connections(),
@@ -86,7 +86,7 @@ def _take_all_descriptors() -> None:
 
 def _log_when_listening(listener: socket.socket) -> None:
     """Wait until the socket accepts connections, then log its address."""
-    with suppress(OSError):  # a stopping server may have closed the listener
+    with suppress(OSError):  # a server that is stopping may have closed the listener already
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)
         host, port = listener.getsockname()[:2]
@@ -141,10 +141,10 @@ def bind_socket(host: str, port: int) -> socket.socket:
             rule = "host: must be an address or a name of this machine; --port sets the port"
             raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
-    # asyncio sets TCP_NODELAY only on sockets that it opens; without it, each answer would wait 40 ms for an ACK.
+    # Without TCP_NODELAY, each answer waits 40 ms for an ACK, and asyncio sets it only on sockets that asyncio opens.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():  # accepted connections inherit them
+    for name, value in _KEEPALIVE.items():  # accepted connections inherit the listener's keepalive options
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

@@ -143,10 +143,10 @@ class CachedPlan:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            if (offset := content["offset"]) is None:  # older versions stored infeasible problems this way
+            if (offset := content["offset"]) is None:  # older versions stored infeasible problems without offsets
                 return None
             cached = cls(
-                status=stored.status,  # type: ignore[arg-type]  # its writer stored a Status
+                status=stored.status,  # type: ignore[arg-type]  # the writer of the row stored a Status
                 pool=column(content["pool"] or [0] * len(offset)),
                 offset=column(offset),
                 used=tuple(content["used"]),
@@ -179,7 +179,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # The witness refers to the finder's order of buffers, so a witness without buffers replaces it.
+        # The witness names buffers by the finder's order, which differs here, so use a witness without buffers instead.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)

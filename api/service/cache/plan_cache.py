@@ -169,6 +169,6 @@ def join_entries(
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
-        return None  # the stored claim stays; each server proves it anew
+        return None  # keep the stored claim that the plan is optimal: each server proves it again
     best = better_of(problem, cached, found)
     return None if best is cached else best.compress(problem.cache_name)

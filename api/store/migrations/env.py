@@ -10,5 +10,5 @@ context.configure(given["connection"], literal_binds=context.is_offline_mode())
 for statement in given["first"]:
     context.execute(statement)
 context.run_migrations()
-# Servers that predate the revisions read this number, and refuse to start on a later version.
+# Servers older than the revisions read this version number, and refuse to start if the number is too high.
 context.execute(update(versions).values(version=REVISION))

@@ -134,7 +134,7 @@ class Jobs:
             self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
-                # Another server has stored an equal request since the look-up above.
+                # Another server has stored an equal request since the look-up above, so return that job.
                 return _repeated_job(connection, new) or new
             sent = {"job_id": new.id, "head": new.head, "body": packed_value(body)}
             connection.execute(insert(schema.submissions).values(sent))
@@ -314,7 +314,7 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
     """Drop requests of a key's jobs that ended before a time, largest first, and return the number of bytes freed."""
     rows, sent = schema.jobs.c, schema.submissions.c
-    # Jobs are selected by the time of their end, not by state, so that the index by bytes yields the largest at once.
+    # Select jobs by the time of their end, not by state, so that the index by bytes yields the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)
     wanted = wanted.where(rows.key_id == key_id, rows.finished_at < before)
     wanted = wanted.order_by(rows.bytes.desc()).limit(_AT_ONCE).with_for_update(skip_locked=True, of=schema.jobs)

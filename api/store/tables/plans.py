@@ -39,7 +39,7 @@ class Plans:
         If a function returns None, the known plan stays. A function may be called twice.
         """
         rows = [_plan_row(plan) for to in changes.values() if (plan := to(None)) is not None]
-        # All servers lock rows in the same order, so that they never deadlock.
+        # All servers lock rows in the same order, so deadlocks are impossible.
         rows.sort(key=lambda row: str(row["hash"]))
         disk = self._database.disk
         with self._database.writing() as connection:
@@ -53,7 +53,7 @@ class Plans:
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
-        named = replace(found, hash=problem_hash)  # the child process does not know the key's part of the name
+        named = replace(found, hash=problem_hash)  # the child process does not know the key's part of the plan's name
         self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
@@ -84,7 +84,7 @@ class Plans:
 def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
-    # SQLite has no row locks and ignores FOR UPDATE, which is harmless because its writers exclude each other.
+    # SQLite ignores FOR UPDATE because it has no row locks, which is harmless because SQLite allows only one writer.
     row = connection.execute(wanted.with_for_update() if is_locked else wanted).one_or_none()
     return None if row is None else StoredPlan(**row._mapping)
 

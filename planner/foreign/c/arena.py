@@ -93,13 +93,13 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
-    # C aligns only to powers of two. If the base address is known, a linker script can place the array instead.
+    # C aligns only to powers of two, but if the base address is known, a linker script can place the array instead.
     if pool.exceeds_c_alignment:
         if not pool.has_address:
             rule = "must be a power of two for C without a base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: common alignment {rule}, got {alignment}")
-        # C gets the largest alignment that divides the base address, so that the linker can place the array there.
-        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
+        # C gets the largest alignment that divides the base address, so that the linker can use that address.
+        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two that divides both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
         f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'
@@ -109,7 +109,7 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
 
 def _static_assertion(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
     """Return a static assertion that a buffer is inside its pool and aligned."""
-    # 0ull widens the sums, which would otherwise overflow an int of 16 or 32 bits.
+    # The constant 0ull widens the sums, which would otherwise overflow an int of 16 or 32 bits.
     offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
     fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"
     is_aligned = f"(0ull + {base} + {offset}) % {macro}_ALIGNMENT_{buffer.name} == 0"

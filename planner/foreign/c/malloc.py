@@ -41,8 +41,8 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
     """Return the header's structure of pools, its two function declarations, and the macros of buffers."""
     macro = prefix.upper()
-    # C has no empty structures, hence the member `none`. Pool names may be keywords or begin with a digit, hence a
-    # prefix.
+    # C has no empty structures, so add the member `none`.
+    # Pool names may be keywords or begin with a digit, so add a prefix.
     members = [
         f"    unsigned char *pool_{pool.name}; /* {comment_text(pool.pool.name)} */" for pool in layout.used_pools
     ]

@@ -73,7 +73,7 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return the symmetric lists of pairs as (first, neighbours): neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
         return freeze(np.zeros(n + 1, dtype=np.int64)), column([])
-    # A single number per pair, n * first + second, sorts much faster than a row of two.
+    # A pair as one number, n * first + second, sorts much faster than a row of two numbers.
     both = unique_values(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 

@@ -40,7 +40,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the columns `anchor` and `distance`, the latter in bytes."""
     anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
     for i, (lead, above) in kept.problem.rigid_leads.items():
-        # The distance is capped to fit int64: no pool is large enough for such a distance anyway.
+        # No pool is large enough for a distance beyond int64, so cap the distance.
         anchor[kept.position[i]], distance[kept.position[i]] = kept.position[lead], min(above, 2**63 - 1)
     return {"anchor": anchor, "distance": distance}
 
@@ -52,7 +52,7 @@ def partial_overlap_findings(problem: ProblemFields) -> Iterator[Finding]:
     a flag such as "may overlap" hides.
     """
     table = problem.buffers
-    views: dict[int, list[tuple[int, int]]] = {}  # per lowest buffer: (bytes from its start, view)
+    views: dict[int, list[tuple[int, int]]] = {}  # for each lowest buffer: (bytes from its start, view)
     for i, (root, distance) in problem.roots.items():
         lead, more = problem.rigid_leads.get(root, (root, 0))
         views.setdefault(lead, []).append((distance + more, i))

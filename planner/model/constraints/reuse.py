@@ -68,7 +68,7 @@ def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
     """Return True for each pair of buffers whose lifetimes meet."""
     meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
-    # Each lifetime of one buffer is compared with each of the other; most buffers have only one.
+    # Compare each lifetime of one buffer with each lifetime of the other; most buffers have only one lifetime.
     for a in range(int(count[i].max(initial=0))):
         for b in range(int(count[j].max(initial=0))):
             there = np.flatnonzero((a < count[i]) & (b < count[j]))

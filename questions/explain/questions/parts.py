@@ -77,7 +77,7 @@ def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
     """Yield a rule for each entry that forbids placements, except conflicts, which (like lifetimes) always stay."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
-            # An entry with weights only adds costs, so that dropping it cannot make a problem feasible.
+            # An entry with weights only adds costs, so dropping the entry cannot make a problem feasible.
             if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in entry_ids(entry)) > 1:
                 yield ProblemRule(field, entry=k)
 

@@ -65,7 +65,7 @@ class Queries:
         if not self.control.counts_work:
             limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.remaining_s * share))
         instance = compile_problem(problem)
-        # The last plan mostly needs few moves to fit a changed problem: ejection takes 0.1 ms, a solver 1 to 25 ms.
+        # The last plan mostly needs few moves to fit a changed problem, and ejection takes 0.1 ms, a solver 1 to 25 ms.
         if not self.control.counts_work and (mended := self._mend_plan(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"

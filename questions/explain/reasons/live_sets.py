@@ -47,8 +47,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.live_set_members(fullest)
-    # Sorted by falling size, the shortest prefix above the capacity is irreducible: omitting any of its buffers frees
-    # enough.
+    # Sorted by falling size, the shortest prefix above the capacity is irreducible: it fits without any one buffer.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():
@@ -95,7 +94,7 @@ def sufficient_size(
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # A zero-size buffer uses no bytes, but must also be inside its pool; `use.used` does not count it.
+    # A zero-size buffer must be inside its pool, but `use.used` does not count it, so compute the size from all ends.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

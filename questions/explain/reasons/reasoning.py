@@ -106,7 +106,7 @@ class Reasoning:
     def explanation(self) -> Explanation:
         """Find the reason, reduce it as far as the time allows, and report each stage; return the explanation."""
         full = overfull_set(self.problem, self.instance)
-        # A live set that exceeds the pool is irreducible by arithmetic, so that no solver is called (decision 072).
+        # A live set that exceeds the pool is irreducible by arithmetic, so no solver is called (decision 072).
         if full is not None:
             reason = self._live_set_explanation(full)
             self._report("witness", reason)
@@ -179,7 +179,7 @@ class Reasoning:
 
     def _reduce_by_lemmas(self) -> bool:
         """Keep only the buffers of a proof by lemmas and return True; return False if no proof is found in time."""
-        # The time of the proof is limited by the clock, which must not affect the result if work is counted.
+        # The clock limits the proof, but must not affect the result if work is counted, so skip the proof then.
         if self.control.counts_work:
             return False
         share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
@@ -202,7 +202,7 @@ class Reasoning:
         def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
-        # Usually no rule is needed, and one query without any rule proves that.
+        # Usually no rule is needed, which one query without any rule proves.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -214,7 +214,7 @@ class Reasoning:
         """Drop the bodies that the infeasibility does not need, small areas first, and return the needed ones."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._body_areas()
-        # Small bodies are rarely needed; tried first, they can be dropped in large chunks.
+        # Small bodies are rarely needed, so try them first, because they can then be dropped in large chunks.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
@@ -233,7 +233,7 @@ class Reasoning:
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
-        # Bodies without lifetimes conflict only by `conflicts` entries; a huge area makes them the last to be tried.
+        # Bodies without lifetimes conflict only by `conflicts` entries, so a huge area makes them the last to be tried.
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
@@ -293,7 +293,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # The solver's missing bytes are about the solver's own buffers, so they are dropped unless confirmed for these.
+        # The solver's missing bytes refer to the solver's own buffers, so drop them unless confirmed for these buffers.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={

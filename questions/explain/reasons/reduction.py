@@ -52,8 +52,7 @@ def delete_unneeded(
         elif size > 1:
             size //= 2
         else:
-            # Keep the item for now; if its query was open, repeat the query at the end, when fewer items make it
-            # easier.
+            # Keep the item for now, and repeat an open query at the end, when fewer items make it easier.
             if answer == "open":
                 unsure.append(items_left[at])
             at += 1

@@ -172,9 +172,9 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid_leads:  # shared bytes: sums of sizes prove no excess
+        if self.problem.may_share or self.problem.rigid_leads:  # if bytes are shared, sums of sizes prove no excess
             return np.zeros(0, dtype=np.int64), []
-        # The end of a removed span starts a new row, because the buffer is alive again from there.
+        # The buffer is alive again from the end of a removed span, so a new row starts there.
         extra = {end for candidate in self.found for _, end in candidate.gone}
         times, excess, load = [], [], 0
         for time in sorted(events.keys() | extra):

@@ -20,7 +20,7 @@ class ChangedProblems:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
-        # A buffer named in an entry must not become an alias, as the entry would then apply to the outer buffer too.
+        # An entry that names an alias also binds the outer buffer, so a buffer in an entry must not become an alias.
         entries = (entry for each in entries_of(problem).values() for entry in each)
         self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
@@ -36,7 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # For equal sizes, an alias is equivalent to a sharing pair, and easier for solvers.
+                # If sizes are equal, an alias is equivalent to a sharing pair, and easier for solvers.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
@@ -64,7 +64,7 @@ def original_id(name: int | str, index: Any) -> int | str:
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
         if plain in index:
             return plain
-        # Adding the suffix turned an integer id into a string, so convert it back.
+        # Adding the suffix turned an integer id into a string, so convert the string back.
         if plain != name and plain.lstrip("-").isdigit() and int(plain) in index:
             return int(plain)
     return name
@@ -79,7 +79,7 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
     if change.kind == "alignment":
         return row | {"alignment": change.value}
     if change.kind == "pool":
-        # The offset refers to the old pool, so it is removed.
+        # The offset refers to the old pool, so remove the offset.
         fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
         return fields | {"pools": (change.pool,)}
     start, end = _time_span(row)

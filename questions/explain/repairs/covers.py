@@ -80,7 +80,7 @@ class _CoverSearch:
     def _needs_more(self, rows: I64, left: int) -> bool:
         """True if more than `left` rows pairwise share no candidate, so that `left` candidates are too few."""
         helps = self.helps[rows]
-        # Rows with few candidates come first: they are the least likely to share a candidate.
+        # Rows with few candidates come first, because they are the least likely to share a candidate.
         used, count = np.zeros(helps.shape[1], dtype=np.bool_), 0
         for row in helps[np.argsort(helps.sum(axis=1), kind="stable")[:_ROWS_COMPARED]]:
             if not (used & row).any():

@@ -130,7 +130,7 @@ class _Search:
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
         saved, excess = self.candidates.saved, np.array(self.candidates.excess)
-        # The cheapest sets often leave no bytes free, which makes them hard to plan.
+        # The cheapest sets often leave no bytes free and are then hard to plan, so alternate them with roomier sets.
         roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 

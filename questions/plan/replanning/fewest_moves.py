@@ -73,7 +73,7 @@ def minimise_moves(
     moves = {}
     for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
         box = boxes[i].get(int(homes.pool[i]))
-        # A buffer whose old place is out of range must move: it gets no Boolean, and `away` adds its weight.
+        # A buffer whose old place is out of range must move, so it gets no Boolean and `away` counts its weight.
         if box is None or not box.lowest <= homes.offset[i] <= box.highest:
             continue
         moves[i] = model.new_bool_var("")

@@ -169,7 +169,7 @@ def _thin_collisions(
         counts[fixed] = 0
         if not counts.any():
             break
-        # Each round compares all pairs again, so a quarter of the buffers is discarded at once.
+        # Each round compares all pairs again, so discard a quarter of the buffers at once.
         pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
         placed = PlacedBuffers(problem, pool, placed.offset)
         pairs = list(islice(_colliding_pairs(problem, placed), MOST_COLLISIONS + 1))
@@ -228,16 +228,15 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
-                # A neighbour that weighs no more than the leaf is an optimal choice: it covers the leaf's only pair and
-                # more.
+                # A neighbour no heavier than the leaf is an optimal choice: it covers the leaf's only pair and more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
-            # All choices so far are optimal. Later ones are greedy, so the bound then adds only the shares of pairs.
+            # Choices so far are optimal, but later ones are greedy, so the bound then adds only the shares of pairs.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # all pairs left are of pinned buffers, which cannot move
+        if not free:  # only pinned buffers, which cannot move, are left in pairs
             break
         if near:
             # Choose the buffer that covers the most pairs per weight.

@@ -82,8 +82,7 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
-    # The best peak gets three tenths of the time: a worse peak only raises the limit, which keeps more buffers in
-    # place.
+    # Give finding the best peak only three tenths of the time: a worse peak raises the limit and keeps more places.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
@@ -154,7 +153,7 @@ class _Replan:
             )
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
-        # Ejection ignores some kinds of constraints; then plan again, without pins for buffers alive with moved ones.
+        # Ejection ignores some kinds of constraints, so if it fails, plan again with fewer pins.
         if not self.is_done and not self._improve_by_ejection(stays) and not self.has_pins:
             self._plan_with_pins(stays & ~self.old.concurrent_with_moved(stays), self.old)
         if not self.is_done:
