@@ -50,7 +50,7 @@ class Storages:
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
-            none = relax.ShapeType([0] * len(above))  # Not symbols: CanonicalizeBindings replaces them.
+            none = relax.ShapeType([0] * len(above))  # CanonicalizeBindings would replace symbols, so use zeros.
             shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
             self._builder.match_cast(shape, none, "within_bounds")
 

@@ -94,7 +94,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
         problem = _symbolic_problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
-    # Some sizes contain functions that cannot be written as polynomials.
+    # Some sizes contain functions that cannot be written as polynomials, which raises an InputError.
     except InputError:
         return own
     written = _inductor_expressions(programs, sizes)
