@@ -193,7 +193,7 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # The error that is raised below states the reason as well.
+        with warnings.catch_warnings(action="ignore"):  # The error raised below states the reason, so ignore warnings.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None

@@ -66,7 +66,7 @@ def main() -> None:
     """Run the child process: read its task, a job, and send messages about the run."""
     parent = Parent()
     say = parent.send
-    sys.path.append(str(Path.cwd()))  # This entry makes planners in the current folder importable.
+    sys.path.append(str(Path.cwd()))  # Planners in the current folder must be importable.
     try:
         _run_task(parent.task, parent)
     except SolverFailedError as error:

@@ -282,7 +282,7 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
-        half = int(np.searchsorted(sizes, room // 2, side="right"))  # From `half` on, no two buffers fit into one heap.
+        half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from `half` on fit into one heap.
         least = np.unique(np.concatenate(([0], sizes[:half])))  # For each entry, the bound ignores smaller sizes.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]

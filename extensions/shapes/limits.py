@@ -198,8 +198,7 @@ class SymbolLimits:
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        # Without monotone sizes, a large value of a symbol may fit only with a larger value of the other symbol.
-        if is_smooth:
+        if is_smooth:  # Without monotone sizes, a large value may fit only with a larger value of the other symbol.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:

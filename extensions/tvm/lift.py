@@ -22,7 +22,7 @@ LEAST_BYTES = 1024
 _CALL_TIR = Op.get("relax.call_tir")
 
 
-def LiftWorkspaces() -> Any:  # noqa: N802  # The name follows TVM's names of passes.
+def LiftWorkspaces() -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
     """Return the pass that turns temporaries of kernels into tensors of the calling function."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:

@@ -53,7 +53,7 @@ def _log_function(planned: PlannedFunction) -> None:
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
-def PlanMemory(  # noqa: N802  # The name follows TVM's names of passes.
+def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
     *,
     pools: Sequence[PoolInfo] = (),
     offsets: bool | None = None,

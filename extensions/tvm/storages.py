@@ -67,7 +67,7 @@ class Storages:
                 bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # The body is already normalized, with the same type.
+        _update_type(made, body.ty)  # The new body is normalized and has the type of the old body.
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:

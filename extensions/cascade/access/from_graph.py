@@ -236,7 +236,7 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # A split writes an unread output with the others, which slices would not count.
+        return ()  # Slices would not count the bytes of an output that nothing reads, so keep the split.
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

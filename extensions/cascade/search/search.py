@@ -229,8 +229,7 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._search_ending_at(j)
-            # The peak of a region includes the largest working memory of the region's operations.
-            if self._work[:j].any():
+            if self._work[:j].any():  # Add the largest working memory of a region's operations to the peak.
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows

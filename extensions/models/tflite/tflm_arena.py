@@ -20,7 +20,7 @@ from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, ven
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.foreign.model_options import ModelOptions
 
-# This is MicroArenaBufferAlignment of TFLite Micro.
+# TFLite Micro calls this alignment in bytes MicroArenaBufferAlignment.
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
 # Numbers of element types in TensorType of TFLite's schema

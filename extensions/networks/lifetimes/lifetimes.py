@@ -84,7 +84,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
         if row.root != NOWHERE or not is_planned(row, reading):
             continue
         uses = family_uses(timeline, root)
-        scope = lifetime_by_scope(timeline, root, uses)  # Scopes are checked even if a variable is unused.
+        scope = lifetime_by_scope(timeline, root, uses)  # The call checks the scopes of unused variables too.
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)

@@ -86,7 +86,7 @@ def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tup
         return None
     try:
         both = model.problem, problem_in_place(model, spared)
-    except OperationsError:  # A program may be too large for a graph.
+    except OperationsError:  # A program that is too large for a graph raises this error.
         return None
     now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
     return now, then

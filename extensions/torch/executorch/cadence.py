@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # This defines operators that constraints name.
+import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # The module defines operators of constraints.
 from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlanning, PositionBasedGreedyWithHierarchy
 from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningAlgo
 from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure

@@ -210,7 +210,7 @@ class Partition:
         """Return the joint graph in the best order, with recomputation if needed; None if the graph cannot be read."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
-        except FormatError:  # A graph with symbolic shapes raises this error.
+        except FormatError:  # Graphs with symbolic shapes raise FormatError.
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart
