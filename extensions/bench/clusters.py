@@ -67,7 +67,7 @@ class ClusterExecutor(Executor):
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
         """Copy the result or the error of a remote future into a local one."""
-        with suppress(InvalidStateError):  # The local future was cancelled in the meantime.
+        with suppress(InvalidStateError):  # The local future may have been cancelled in the meantime.
             if there.cancelled():
                 future.cancel()
             elif (error := there.exception()) is not None:
@@ -124,7 +124,7 @@ def is_unwanted() -> Callable[[], bool]:
 
     Ray ends the process of a cancelled task. With Dask, the task itself must check.
     """
-    with suppress(ImportError, ValueError):  # ValueError if this process is not a Dask worker.
+    with suppress(ImportError, ValueError):  # Outside of a Dask worker, the lookup of the worker raises ValueError.
         from distributed import get_worker
 
         worker = get_worker()
@@ -193,7 +193,7 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # The error below states the same reason.
+        with warnings.catch_warnings(action="ignore"):  # The error raised below states the reason, so ignore warnings.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
@@ -224,7 +224,7 @@ class _OfRay(ClusterExecutor):
                 ).remote(work)
                 try:
                     there[node["NodeManagerAddress"]] = self._ray_executor.get(asked)
-                except Exception as error:  # noqa: BLE001 - reported as an error of the machine
+                except Exception as error:  # noqa: BLE001  # The error is reported as an error of the machine.
                     there[node["NodeManagerAddress"]] = error
         return there
 
@@ -238,7 +238,7 @@ class _OfRay(ClusterExecutor):
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # Use a new thread, as Ray needs this one.
+            elif self._begun[name] < ATTEMPTS:  # Ray needs the thread of its callback, so begin again in a new thread.
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))

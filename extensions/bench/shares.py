@@ -107,7 +107,7 @@ class _IdleProcesses:
 def main() -> None:
     """Run the child process: receive shares, and send the results of their lines."""
     parent = Parent(is_kept=True)
-    with suppress(EOFError):  # The parent sends no further share.
+    with suppress(EOFError):  # EOFError means that the parent sends no further share.
         while True:
             parent.send([*_run_lines(parent.next_task())])
 
@@ -125,7 +125,7 @@ def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
 
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], keep if share.wants_answers else None)
-        # The machine that sent the line prints its errors, so drop the messages that contain them.
+        # The machine that sent the line prints the errors of the line, so drop messages that contain errors.
         said_there = "" if done.wrong else said.getvalue()
         files = {path: data.decode() for path, data in written.items()}
         yield done.status, done.wrong, said_there, answers[0] if answers else None, files

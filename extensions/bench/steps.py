@@ -46,7 +46,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
-    stack.callback(cancelled.set)  # Closing the executor waits for running jobs.
+    stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel these jobs first.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 

@@ -66,7 +66,7 @@ def main() -> None:
     """Run the child process: read its task, a job, and send messages about the run."""
     parent = Parent()
     say = parent.send
-    sys.path.append(str(Path.cwd()))  # so that planners in the current folder can be imported
+    sys.path.append(str(Path.cwd()))  # Planners in the current folder must be importable.
     try:
         _run_task(parent.task, parent)
     except SolverFailedError as error:
@@ -99,7 +99,7 @@ def _run_task(job: BenchTask, parent: Parent) -> None:
     with _measure_resources(job, parent):
         plan = planner(problem, say_moment)
     facts = judge_plan(problem, plan)
-    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # The engine failed after its first plan.
+    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # The solver failed after its first plan.
         facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
     parent.send({"known_peak": generated.known_peak, "version": version, **facts})
 
@@ -116,7 +116,7 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
     """Run the block under the job's memory limit, and send the CPU time and the memory that it used."""
-    # Windows lacks the module `resource`; bench is not supported there, but must be importable.
+    # Windows lacks the module `resource`, so import the module only when resources are measured.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -179,7 +179,7 @@ def _warm_up(solver: str) -> None:
 
     memplan's solvers also solve a large problem, which loads more; some peers would take too long for that.
     """
-    if DIFFERING.fullmatch(solver):  # It refuses problems without prices.
+    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses problems without prices.
         solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
@@ -201,7 +201,7 @@ def peak_rss_bytes() -> int:
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    # RUSAGE_SELF would include the memory that the parent used when it forked, so read VmHWM instead.
+    # RUSAGE_SELF would include the memory that the parent used when it forked the process, so read VmHWM instead.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 

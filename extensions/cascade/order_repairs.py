@@ -59,7 +59,7 @@ def repairs_of_graph(
         graph_repairs += [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
     proved, left_out = not graph_repairs and least > search.capacity, []
-    # Try recomputation before stripes, as it changes a program less.
+    # Recomputation changes a program less than stripes do, so try recomputation first.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
         if len(graph_repairs) >= wanted:
             break

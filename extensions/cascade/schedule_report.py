@@ -27,7 +27,7 @@ def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) ->
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
     yield f"# r{number}: {region.kind}, {region.n_steps} steps"
-    # Write steps of part of a row as whole rows; these compute more at once than folds store, so omit the folds.
+    # Steps within a row are written as whole rows, which compute more at once than folds store, so omit the folds.
     stride = region.stride or (0, 0)
     is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
     loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"

@@ -2,7 +2,7 @@
 
 Exit status: 0 proved, 2 wrong input, 3 refused, 4 undecided within the limit of boxes (ranges of symbol values).
 """
-# ANSWER is the answer of `memplan shapes`, PROBLEM its input. docs/certificates.md describes the proofs.
+# ANSWER is the answer of `memplan shapes`, and PROBLEM is its input; docs/certificates.md describes the proofs.
 
 import json, sys
 from fractions import Fraction

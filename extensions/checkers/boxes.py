@@ -41,7 +41,7 @@ def prove(symbols, peaks, loads, over):
             raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
-        symbols.stop_if_over()  # One box with many forms may take seconds.
+        symbols.stop_if_over()  # One box with many forms may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:
             room[pair] = symbols.lower_bound_forms(add(multiply(load, {(): top}), form, -bottom))

@@ -2,7 +2,7 @@
 
 Exit status: 0 proved, 2 wrong input, 3 refused. SIZE is the size of each pool, in place of the problem's own.
 """
-# docs/certificates.md lists the fields that are read and the claims, and proves that the rules are sound.
+# docs/certificates.md lists the fields and claims that this checker reads, and proves that its rules are sound.
 
 import hashlib, sys
 from functools import cache, lru_cache

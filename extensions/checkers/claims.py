@@ -1,5 +1,5 @@
 """The capacities that a certificate must refute, in their order, and the sentence that they prove."""
-# docs/certificates.md defines the kinds of claims.
+# docs/certificates.md defines the kinds of claims that a certificate can make.
 
 import re
 from functools import lru_cache

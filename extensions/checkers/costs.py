@@ -1,5 +1,5 @@
 """Lower bounds on the cost of plans for check.py: integer costs, and relaxations with Lagrange multipliers."""
-# docs/certificates.md proves that these bounds are valid.
+# docs/certificates.md proves that these lower bounds on the cost of plans are valid.
 
 from fractions import Fraction
 from math import gcd

@@ -4,12 +4,12 @@ It proves that no sequence of operations within LIMIT bytes costs less than COST
 exists. GRAPH is operations-by-bytes/1 in JSON; its operations have costs and depend only on tensors. The proof is the
 excess of bytes while one OPERATION runs. Without OPERATION, each one is tried, and then all states are visited.
 """
-# When an operation first runs, all its predecessors have run and no successor has. A tensor made before and read after
-# it is then in memory, or its maker runs again later. So enough makers must run again to remove the excess of bytes.
-#
-# A state is the set of operations that have run and the set of tensors in memory, both as bit masks. All states of
-# cheaper sequences are visited. Tensors are dropped only if the next operation would not fit, in minimal sets, because
-# they can also be dropped later.
+# When an operation first runs, all its predecessors have run and no successor has.
+# A tensor that is made before that run and read after it is then in memory, or its maker runs again later.
+# So enough makers must run again to remove the excess of bytes above the budget.
+# A state of the search is the set of operations that have run and the set of tensors in memory, as two bit masks.
+# The checker visits all states that cheaper sequences can reach.
+# Tensors can also be dropped later, so they are dropped only if the next operation would not fit, in minimal sets.
 
 import heapq, sys
 from fractions import Fraction

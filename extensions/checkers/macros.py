@@ -1,5 +1,5 @@
 """Macros, operations merged into one, for searched.py: their live bytes, and the test that merging is harmless."""
-# docs/certificates.md proves that these rules are sound.
+# docs/certificates.md proves that these rules for merging operations into macros are sound.
 
 Refused = type("Refused", (Exception,), {})
 
@@ -81,7 +81,7 @@ class Macros:
 
     def join(self, u, v):
         """Merge macro v right after u. Raises Refused unless v is harmless there or u is needed only by v."""
-        # A macro adds more bytes the fewer operations have run, so two extreme states bound its effect in all.
+        # A macro adds more bytes the fewer operations have run, so two extreme states bound the effect in all states.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u

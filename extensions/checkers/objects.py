@@ -2,7 +2,7 @@
 
 PROBLEM has `"kind": "objects"`. ANSWER lists the buffer ids of each object: `{"objects": [{"buffers": [...]}]}`.
 """
-# docs/plan.md defines objects. The k-th largest object is at least the k-th largest buffer of any live set.
+# docs/plan.md defines objects; the k-th largest object is at least the k-th largest buffer of any live set.
 
 import json, sys
 from collections import defaultdict

@@ -1,5 +1,5 @@
 """Check a lower bound for all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 2 wrong, 3 refused."""
-# GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves that the rules are sound.
+# GRAPH is operations-by-bytes/1 in JSON; docs/certificates.md proves that the checker's rules are sound.
 
 import hashlib, json, sys
 from importlib import import_module
@@ -43,14 +43,14 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        # Whichever alternative an operation uses, it needs at least the smallest work among them.
+        # An operation with several alternatives needs at least the smallest work among the alternatives.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         made = [0] * len(self.ops)
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # Operations with regions may have negative work, down to -made, as they may not hold all outputs at once.
+        # An operation with regions may not hold all outputs at once, so its work may be negative, down to -made.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):

@@ -3,7 +3,7 @@
 Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, the plan names the pools, each of
 that size. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
 """
-# docs/formats.md defines the rules, including those that certificates ignore.
+# docs/formats.md defines the rules that a plan must keep, including those that certificates ignore.
 
 import json, sys
 from bisect import bisect, insort
@@ -77,7 +77,7 @@ class Plan:
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
             is_right = p.legal_offset(i, q, offset, p.ends[q]) == offset
-            if not p.size[i]:  # A zero-size buffer may overlap any buffer.
+            if not p.size[i]:  # A buffer of size zero may overlap any buffer, so skip the conflicts.
                 is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
                 is_right = is_right and offset <= p.ends[q]
             if not is_right:
@@ -130,7 +130,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # (pool, offset, buffer) of the live buffers, pairwise disjoint
+        there = []  # The list has (pool, offset, buffer) of each live buffer, and the ranges are pairwise disjoint.
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)

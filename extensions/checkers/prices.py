@@ -1,5 +1,5 @@
 """Lower bounds on the price of shared bytes, for check.py: cliques that exceed their pool, with multipliers."""
-# docs/certificates.md proves that such cliques bound the price.
+# docs/certificates.md proves that cliques that exceed their pool bound the price of shared bytes.
 
 from importlib import import_module
 from math import gcd
@@ -30,7 +30,7 @@ def proved_bound(problem, scale, parts):
         if not seen.isdisjoint(used):
             raise ValueError("each pair must be in one part only")
         seen.update(used)
-        step = gcd(*(prices[pair] for pair in used))  # The total price of these pairs is a multiple of `step`.
+        step = gcd(*(prices[pair] for pair in used))  # The total price of the used pairs is a multiple of `step`.
         total += step * max(0, -(-amount // (scale * step))) if step else 0
     return total
 
@@ -56,5 +56,5 @@ def clique_sum(problem, prices, scale, cliques):
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair in several cliques pays its price only once, so subtract the rest.
+    # A pair in several cliques pays its price only once, so subtract the repeated amounts.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -1,5 +1,5 @@
 """A problem as check.py uses it: the rules that certificates use, and the legal offsets of each buffer."""
-# docs/certificates.md proves that omitting all other rules is sound.
+# docs/certificates.md proves that a checker may omit all rules of a problem that this file does not read.
 
 from functools import cache
 from importlib import import_module
@@ -38,7 +38,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two different offsets
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # A pin of -1 means two contradictory pins.
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -58,7 +58,7 @@ class Problem:
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
-        return rows  # Ascending and disjoint.
+        return rows  # The returned ranges are ascending and disjoint.
 
     @cache
     def place(self, i, q):

@@ -1,5 +1,5 @@
 """Read a problem for check.py from memplan's JSON or from CSV without quotes. ValueError for ambiguous input."""
-# docs/certificates.md lists the fields that are read.
+# docs/certificates.md lists the fields of a problem that this file reads.
 
 import json, re
 from fractions import Fraction
@@ -7,7 +7,7 @@ from fractions import Fraction
 Refused = type("Refused", (Exception,), {})
 MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
 WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost", ["peak", "cost"])}
-# A field's letter is the kind of its value; a following ? allows null.
+# The letter after a field's name is the kind of the value; a question mark after the letter allows null.
 PROBLEM = (
     "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
 )
@@ -126,7 +126,7 @@ def read_json(text, interval):
         text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
     )
     if "\\u" in text:
-        json.dumps(data, ensure_ascii=False, default=str).encode()  # raises a ValueError for a lone surrogate
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # Encoding raises a ValueError for a lone surrogate.
     data = fields(data, PROBLEM, "buffers")
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]

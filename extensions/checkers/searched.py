@@ -1,5 +1,5 @@
 """The proof for order.py that no order of macros (merged operations) stays within a budget of live bytes."""
-# docs/certificates.md defines the lines, and proves that the rules are sound.
+# docs/certificates.md defines the lines of this proof, and proves that its rules are sound.
 
 from collections import Counter
 from importlib import import_module

@@ -3,7 +3,7 @@
 GRAPH is operations-by-bytes/1 in JSON. ORDER is a JSON list of positions of operations, or an object with such a list
 as `order`. An operation that is listed again makes new copies of its tensors, which later operations read.
 """
-# docs/order.md defines the tensors that are alive at each run.
+# docs/order.md defines which tensors are alive during each run of an operation.
 
 import json, sys
 from importlib import import_module

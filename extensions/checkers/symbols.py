@@ -132,7 +132,7 @@ class Symbols:
             total += value
         return total
 
-    # The following functions compute lower bounds of a form that contain no atoms.
+    # The functions that follow compute lower bounds of a form; these bounds contain no atoms.
 
     def lower_bound_forms(self, form):
         """Return forms without atoms such that, at each symbol value, one of them is a lower bound of the form."""

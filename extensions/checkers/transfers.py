@@ -4,7 +4,7 @@ GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a 
 "start"}`, or an object with such a list as `steps`. LINK is the number of bytes moved per unit of cost. The output is
 the peak of live bytes and the total time.
 """
-# docs/order.md defines the rules. Check each step against earlier steps; then count live bytes at each start.
+# docs/order.md defines the rules: each step is checked against earlier steps, then live bytes are counted.
 
 import json, sys
 from fractions import Fraction
@@ -55,7 +55,7 @@ class Replay:
             raise Refused(f"operation {v} must run after operation {min(missing)}")
         if v in self.ran:
             behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
-            # An operation may run again only if its inputs are unchanged and it changes no tensor in place.
+            # An operation may run again only if the inputs are unchanged and the operation changes no tensor in place.
             inputs = set(op.get("in") or ())
             if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
                 raise Refused(f"operation {v} must not run again")

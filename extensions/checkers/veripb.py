@@ -39,7 +39,7 @@ def translate(problem, certificate, core=()):
     if not expected:
         raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
-        # If these few buffers do not fit, the whole problem does not, so the formula can omit all other buffers.
+        # If the buffers of the core do not fit, the whole problem does not fit, so the formula omits all other buffers.
         rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
         raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are supported")
@@ -133,7 +133,7 @@ class Translation(checker.Claim):
                     self._write_push(b, j, least[b])
                 self._add_clause([*clause, *(f"s{j}_{b}" for j in order if j != b)])
             self._write_cycles(order)
-            # No buffer can be the lowest: if one is excluded, another one would have to be below it.
+            # Even without the last buffers of the order, each buffer has another one below, so no buffer is the lowest.
             for last in range(len(order) - 1, 0, -1):
                 for i in order[:last]:
                     self._add_clause([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])

@@ -34,7 +34,7 @@ def find_plans(problem: Problem, count: int, distance: int, control: Control, fi
 
 def _refuse_unless_priced(problem: Problem) -> None:
     """Raise OptionError for problems without priced pairs, with a choice of pools, or with unsupported constraints."""
-    # Use units of one byte, as pairs that could touch a common bank may never do so in coarser units.
+    # Pairs that touch a common bank in units of one byte may never do so in coarser units, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'

@@ -144,8 +144,8 @@ class FurtherPlans:
             return None
         part, later = self.parts[k], self._least[k + 1]
         best, tried = None, set()
-        # A choice for this part is dominated by one that is not dearer and differs at least as much from each plan. So
-        # after each choice, search only choices that differ more from some plan, the cheapest first.
+        # A choice dominates another one if it is no dearer and differs at least as much from each plan.
+        # After each choice, search only choices that differ more from some plan, beginning with the cheapest.
         queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
         while queue and queue[0][0] + later < upper and upper > self._floor - paid:
             least, wanted = heappop(queue)

@@ -66,7 +66,7 @@ def pack_archive(files: dict[str, bytes]) -> bytes:
     written = BytesIO()
     with ZipFile(written, "w") as archive:
         for name in sorted(files):
-            about = ZipInfo(name)  # ZipInfo's default time is constant.
+            about = ZipInfo(name)  # The default time of a ZipInfo is constant, so equal files give equal archives.
             about.compress_type, about.create_system, about.external_attr = ZIP_DEFLATED, 3, _MODE
             archive.writestr(about, files[name], compresslevel=9)
     return written.getvalue()

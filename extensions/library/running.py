@@ -140,7 +140,7 @@ def _outcome_fields(
     """Return the fields of a Result that describe the outcome of a run."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # A plan that it also wrote is ignored.
+    if status == planner.infeasible_status:  # If the planner also wrote a plan, ignore the plan.
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

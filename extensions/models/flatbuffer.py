@@ -31,7 +31,7 @@ class File:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # In a small file, tables may share most bytes, so the limit has a constant part.
+        # In a small file, tables may share most bytes, so the limit of read bytes has a constant part.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 
@@ -137,13 +137,13 @@ class Table:
         """Return the byte at which a field is stored; None if the field is absent."""
         self.file.count_read_bytes(4, self.path)
         distances = self._distances
-        # A vtable that is too short for the field follows an older schema without that field.
+        # A vtable that is too short for a field follows an older schema without that field.
         distance = distances[field] if field < len(distances) else 0
         return self.at + distance if distance else None
 
     @cached_property
     def _distances(self) -> tuple[int, ...]:
-        # A table begins with the distance back to its vtable.
+        # A table of a FlatBuffer begins with the distance back to the table's vtable.
         return self.file.distances(self.at - self.file.number(self.at, "i", self.path), self.path)
 
     def _follow(self, at: int, path: str) -> int:
@@ -166,7 +166,7 @@ class Table:
         return where + 4, count
 
 
-# The alignment of buffers in a TFLite file, which programs use in the mapped file without copying.
+# Programs use the buffers of a mapped TFLite file without copying, so the file aligns each buffer to 16 bytes.
 _ALIGNMENT = 16
 _BLOCK = 64
 """The old bytes move by a multiple of this number, so that every alignment in them is preserved."""
@@ -260,7 +260,7 @@ def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
     places, at = {}, 8
     for part in _part_order(root):
         if isinstance(part, Content):
-            # The length is stored in the four bytes before the data; the data, not the length, are aligned.
+            # The length is stored in the four bytes before the data; the data are aligned, and the length is not.
             at = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT - 4
             places[id(part)], size = at, 4 + len(part.data) + part.is_text
         elif isinstance(part, NewTable):

@@ -48,7 +48,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         raise OptionError(f"heaps: must be used with a problem of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # Compiling drops the rules of buffers that fit nowhere, so rules are looked up in the problem itself.
+    # Compiling drops the rules of buffers that fit nowhere, so look up rules in the problem itself.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: must be used with a problem without {', '.join(sorted(extra))}")
@@ -232,7 +232,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # without a new plan, the heap keeps its offsets
+        if plan.placements:  # A heap without a new plan keeps its present offsets.
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 
@@ -282,9 +282,9 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
-        half = int(np.searchsorted(sizes, room // 2, side="right"))  # from here on, no two fit into one heap
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # smaller sizes are left out
+        half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from `half` on fit into one heap.
+        least = np.unique(np.concatenate(([0], sizes[:half])))  # For each entry, the bound ignores smaller sizes.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
-        left = (alone - half) * room - (sums[alone] - sums[half])  # beside those that may share their heaps
+        left = (alone - half) * room - (sums[alone] - sums[half])  # Free bytes of heaps that small buffers may share
         yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

@@ -33,7 +33,7 @@ class Sweep:
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        # Empty buffers are omitted: each gets an empty object, which costs nothing and needs no other object.
+        # Omit empty buffers: each gets an empty object, which costs nothing and needs no other object.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 

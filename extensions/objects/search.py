@@ -36,7 +36,7 @@ def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
     ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
     bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
-    # The sweep compares areas only; if sides or ratios matter, its objects may be impossible.
+    # The sweep compares only areas, so if sides or ratios matter, the sweep's objects may be impossible.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"
     if cost > bound and not found.is_plain:
@@ -96,7 +96,7 @@ def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, O
         i, alike = order[k], set[tuple[int, ...]]()
         objects.append([])
         for members in objects:
-            # Free objects with equal extreme sides are interchangeable for later buffers, so only one of them is tried.
+            # Free objects with equal extreme sides are interchangeable for later buffers, so try only one of them.
             sides = (found.width, found.height) if members else ()
             key = tuple(extreme(side[j] for j in members) for extreme in (max, min) for side in sides)
             if key in alike or any(found.last[j] > found.first[i] for j in members):

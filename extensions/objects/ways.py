@@ -48,7 +48,7 @@ class _ObjectsDraft:
     def growth(self, o: int, i: int) -> int:
         """Return by how much an object's size grows if buffer i is added."""
         grown = self._enlarged_sides(o, i)
-        assert grown is not None  # callers pass usable objects only
+        assert grown is not None  # Callers pass only objects to which the buffer can be added.
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:
@@ -155,7 +155,7 @@ def flow(demands: Demands) -> Objects | None:
         return None
     size = np.array(demands.amounts, dtype=np.float64)
     after = np.array(demands.last)[:, None] <= np.array(demands.first)[None, :]
-    # Row i passes its object on to column j. A column that receives no object pays for a new one.
+    # Row i passes its object on to column j; a column that receives no object pays for a new object.
     before = _assignment_columns(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
     where = list(range(n))
     for j in _time_order(demands):

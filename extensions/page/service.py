@@ -30,7 +30,7 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # older versions of Python register another type
+mimetypes.add_type("text/javascript", ".js")  # Older versions of Python register another type for JavaScript files.
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 

@@ -53,7 +53,7 @@ class CutRows:
         self.number = np.where(piece.price == NEVER, -1, 0)
         self.number[i, j] = self.number[j, i] = np.arange(1, len(i) + 1)
         self.cuts: list[Cut] = []
-        self.rows: list[tuple[I64, I64, int]] = []  # (numbers of the pairs, their coefficients, right side)
+        self.rows: list[tuple[I64, I64, int]] = []  # A row is (numbers of pairs, coefficients, right side).
         self._seen: set[Cut] = set()
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
@@ -90,7 +90,7 @@ class CutRows:
         gain = np.ones(len(self.rows))
         room = np.zeros(len(self.price), dtype=np.int64)
         price = self.price.astype(np.float64)
-        # Scale all rows to right side 1, because the amount that a pair costs above its price is not scaled.
+        # The amount that a pair costs above its price is not scaled, so scale all rows to a right side of 1.
         run = Packing(
             price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
         )

@@ -77,7 +77,7 @@ class Piece:
 
     def coarsen(self) -> Piece:
         """Return the piece in the coarsest unit in which it still has a cheapest plan."""
-        # Once all buffers of a plan are moved down, their offsets are sums of these numbers (see `common_unit`).
+        # Once all buffers of a plan are moved down, offsets are sums of sizes, bounds, gaps and grids (`common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
         unit = gcd(

@@ -33,7 +33,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
             bound = better
             if control.cancelled.is_set() or control.remaining_s <= 0:
                 break
-        # Prices of a piece are in steps of `Costs`, so scale the multipliers of its cliques by the step.
+        # Prices of a piece are in steps of `Costs`, so scale the multipliers of the piece's cliques by the step.
         proved += step * bound.bound
         lines.append("part")
         lines += [

@@ -169,7 +169,7 @@ class _PriceSearch:
     def _put_back(self) -> I64:
         offset = self.offset.copy()
         for part, gone in self.peeled:
-            # Use the part's unit: all offsets are multiples of it, although its pieces may have coarser units.
+            # Pieces may have coarser units, but all offsets are multiples of the part's unit, so use the part's unit.
             at = (offset[part.members] // part.unit).tolist()
             for i in gone:
                 at[i] = -1
@@ -223,7 +223,7 @@ class _PriceSearch:
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
         inner = self.search.child(_remove_prices(part), _MEND_SHARE)
-        # The exact search does not support banks and clearances, so use greedy packing for these.
+        # The exact search does not support banks and clearances, so use greedy packing with banks or clearances.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
         for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
             if inner.best is None and not inner.is_over:
@@ -262,7 +262,7 @@ class _PriceSearch:
         if self.search.deterministic:
             steps = max(
                 1, int(min(steps, self.work_left / price))
-            )  # at least one step, even if the remaining work is less
+            )  # A run takes at least one step, even if the remaining work is less.
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
             for walk in pool.map(lambda k: self._anneal_piece(one, steps, one.walks + k), range(threads)):

@@ -156,7 +156,7 @@ class OperationsDraft:
         """Add a view: as an alias if this cannot change a result, else as an operation that copies."""
         if (
             self._families[source] is self._families[result]
-        ):  # the view of an operation that runs again was already added
+        ):  # The view of an operation that runs again was added in the first run.
             return
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
@@ -263,7 +263,7 @@ class OperationsDraft:
         if reason is None:
             self._alias_sizes.append(size)
             mine, others = self._families[source], self._families[result]
-            # Merging the smaller family into the larger one avoids quadratic time for a long chain of views.
+            # Merging the smaller family into the larger family avoids quadratic time for a long chain of views.
             mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
             mine.members += others.members
             mine.kinds |= others.kinds
@@ -304,7 +304,7 @@ class OperationsDraft:
             return reason
         if "chosen" in self._families[source].kinds:
             return "it is written for another output, too"
-        # A value made before the branch began may also be read by statements outside the branch.
+        # Statements outside a branch may also read a value that was made before the branch began.
         if self._families[source].first_serial < self._starts[-1]:
             return "others use it outside of the branch"
         return None

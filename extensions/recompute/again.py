@@ -21,7 +21,7 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
             behind[earlier].add(v)
         if row.once or row.regions or not graph.new_tensors[v]:
             never.add(v)
-        # Forbid reruns of operations that change a tensor in place, as a rerun would change it twice.
+        # A rerun of an operation that changes a tensor in place would change the tensor twice, so forbid such reruns.
         for tensor in set(row.outputs).difference(graph.new_tensors[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))

@@ -47,7 +47,7 @@ class Annealing:
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
-        # Keep only the highest marks, since storing programs of a large graph takes much memory.
+        # Storing programs of a large graph takes much memory, so keep only the highest marks.
         row = len(stays.tensor) + stays.n
         self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
         count = len(self._marks)

@@ -71,7 +71,7 @@ def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
     if k == len(freed):
         return cost[-1] + 1
     part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
-    # Round down, so that the sum remains a lower bound.
+    # The sum of costs must remain a lower bound, so round each cost down.
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 
@@ -98,7 +98,7 @@ class RemovalBounds:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
-        # `others` has, for each operation, the tensors it does not use that are needed both before and after it.
+        # `others` has, for each operation, the unused tensors that are needed both before and after the operation.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = extra_bytes_by_operation(graph)

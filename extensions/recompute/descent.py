@@ -122,7 +122,7 @@ class Descent:
     def search_lower(self, limit: int) -> None:
         """Search within a lower limit than before, or once more within the same limit."""
         if self.cheapest_within(limit) is None:
-            # Start from greedy drops, as random changes alone hardly lower the peak of a large graph.
+            # Random changes alone hardly lower the peak of a large graph, so start from greedy drops.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)

@@ -92,7 +92,7 @@ def minimise_by_engine(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # Return the earlier reports, which remain valid after the engine fails or is killed at its time limit.
+                # The earlier reports stay valid if the engine fails or is killed at its time limit, so return them.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))
@@ -135,7 +135,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
     assert draft.objective is not None
     model.minimize(columns[draft.objective])
 
-    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
+    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools has no type annotations.
         def on_solution_callback(self) -> None:
             parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
 
@@ -143,7 +143,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()
-    # One worker with all rows in its linear program was measured to be ten times as fast as several workers without.
+    # One worker with all rows in the linear program was measured to be ten times as fast as several workers without.
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 2
     if task.counted_s is None:

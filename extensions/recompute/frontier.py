@@ -83,7 +83,7 @@ def _search_without_link(
     else:
         with ordering.search_in_parallel(costs, within, first, control) as order:
             found = search.run(first, order.control)
-            # Ignore the search for an order if recomputation is proved to be necessary.
+            # If recomputation is proved to be necessary, ignore the search for an order.
             point = None if found.known.proves_cost(within) else order.point()
         if point is not None and point.peak <= within:
             found = replace(found, points=[point], known=FrontierFacts({within: 0}))
@@ -121,7 +121,7 @@ class _Search:
     ) -> None:
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-        # Plan programs of very large graphs first: engines cannot solve them, and the bound can use the remaining time.
+        # Engines cannot solve programs of very large graphs, so plan first and leave the remaining time to the bound.
         self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first_point(self, control: Control) -> RecomputedPoint | None:
@@ -171,7 +171,7 @@ class _Search:
             known = settle_points(graph, costs, [self._order, *programs], share, away)
             programs = known.programs
         rest = self._plan_control(control) if control.counts_work else control
-        # Plan first the program without clones and the program of the lowest peak, in case the time is short.
+        # The time may be short, so plan the program without clones and the program of the lowest peak first.
         every = [self._order, *reversed(programs)]
         if within is None:
             share = rest if control.counts_work or self.most is None else control.child(_PLAN_SHARE)

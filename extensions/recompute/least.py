@@ -164,7 +164,7 @@ class _Search:
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        # Ignore solutions of snapshots: these are a relaxation, so a solution need not be a program.
+        # Snapshots are a relaxation, whose solutions need not be programs, so ignore solutions of snapshots.
         if not isinstance(program, Stages):
             return False
         with self.lock:

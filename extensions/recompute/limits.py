@@ -64,7 +64,7 @@ def search_cheapest(
 ) -> FrontierFacts:
     """Search for the cheapest program within a budget, starting from the best of the given programs."""
     if away is None and control.is_over:
-        # Use only the fast bound by single operations, since comparing programs of a large graph takes long.
+        # Comparing programs of a large graph takes long, so use only the fast bound by single operations.
         return FrontierFacts({budget: 0}, is_none=peak_lower_bound(graph) > budget)
     written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
@@ -137,7 +137,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # Lower the target so that a plan with the same ratio of peak to live peak would meet the limit.
+            # Lower the target so far that a plan with the same ratio of peak to live peak would meet the limit.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
@@ -159,7 +159,7 @@ def lower_programs(
     """Return programs of falling peaks within an extra cost, and False if it is proved that no peak is lower."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
-        # Give up for large graphs, whose bound on the cost takes too long to compute.
+        # The bound on the cost of a large graph takes too long to compute, so give up for large graphs.
         return programs, True
     away = removal_bounds(graph, costs)
     while not control.is_over:
@@ -218,7 +218,7 @@ def points_of_large(
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        # Stop if no time would remain to plan the result of another search.
+        # If no time would remain to plan the result of another search, stop.
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
@@ -239,7 +239,7 @@ def points_of_large(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # Plan the program in its present order, as the search has already improved the order.
+            # The search has already improved the order of the program, so plan the program in its present order.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

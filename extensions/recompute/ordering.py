@@ -95,7 +95,7 @@ class Ordering:
                 if best.peak <= limit:
                     return best
             if self._peak <= self._search.bound:
-                # Leave the remaining time to plans, as the order is optimal.
+                # An order whose peak equals the bound is optimal, so leave the remaining time to plans.
                 break
             if self._peak == before and part is not share:
                 is_alone.wait(share.remaining_s)

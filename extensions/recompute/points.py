@@ -47,7 +47,7 @@ def points_of(
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
-        # With counted work, give every point the same share, so that results do not depend on the time of others.
+        # With counted work, results must not depend on the time of other points, so give every point the same share.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
             points.append(_ordered_point(graph, costs, runs, share, is_ordered))
@@ -83,7 +83,7 @@ def _ordered_point(
 ) -> RecomputedPoint:
     """Return the point of a program, which is reordered until each reader reads the intended clone."""
     program = clone_graph(graph, runs)
-    # Split the time into five equal shares: at most three orders, the plan, and the bound.
+    # Split the time into five equal shares: at most three for orders, one for the plan, and one for the bound.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -94,13 +94,13 @@ def _ordered_point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # If the time is short, give all of it to the plan of a program with clones or of a large graph.
+    # If the time is short, give all of the time to the plan of a program with clones or of a large graph.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
-        # Bound the relaxed graph: a bound of this program would assume its choice of clones for readers.
+        # A bound of this program would assume its choice of clones for readers, so bound the relaxed graph instead.
         bound = order_with_control(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
@@ -151,7 +151,7 @@ def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) ->
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # Try once more without cancellation, as the time was over before there was a plan.
+        # The time was over before a plan was found, so try once more without cancellation.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {count_text(len(problem.buffers), 'tensor')}")

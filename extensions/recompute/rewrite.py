@@ -30,7 +30,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
-    # `current` has the latest clone of each tensor of the given graph, `tensors` the original tensor of each clone.
+    # `current` has the latest clone of each tensor of the given graph, and `tensors` each clone's original tensor.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
     ops = []
@@ -41,7 +41,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
             current[t] = len(tensors)
             tensors.append(t)
         makes = tuple(current[t] for t in row.outputs)
-        # Copy only changed operations, as most operations of a large graph are unchanged.
+        # Most operations of a large graph are unchanged, so copy only changed operations.
         if is_again or row.after or (reads, makes) != (row.inputs, row.outputs):
             after = tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())}))
             name = f"{row.name} again" if row.name and is_again else row.name
@@ -74,7 +74,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
-        # Assume that an output overwrites an input if it may and either has clones, so that the bound stays valid.
+        # If an output may overwrite an input and either has clones, assume that it does, so that the bound stays valid.
         more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
@@ -91,7 +91,7 @@ def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
             count[v] -= 1
             continue
         needed.append(v)
-        # Forget later readers: they use the results of this run, not of an earlier one.
+        # Readers that run later use the results of the present run, not of an earlier run, so forget these readers.
         read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

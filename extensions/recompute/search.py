@@ -81,7 +81,7 @@ class DropSearch:
         while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
-            # Values in the queue are from earlier states and mostly too high, hence the tolerance _STALE.
+            # Values in the queue are from earlier states and mostly too high, so _STALE is their tolerance.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._drop_batch(now, budget, taken)
@@ -96,7 +96,7 @@ class DropSearch:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Make only the best drop if the drops remove the same excess, which makes them less effective together.
+        # Drops that remove the same excess are less effective together, so make only the best of these drops.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1
@@ -115,7 +115,7 @@ class DropSearch:
 
     def _prune(self, now: Drops, budget: int) -> Drops:
         """Undo unneeded drops, most expensive first."""
-        # If the budget is not met, keep at least the peak that was reached.
+        # If the program does not meet the budget, keep at least the peak that was reached.
         goal = max(budget, now.peak)
         while not self.is_over():
             dropped = np.flatnonzero(now.drop).tolist()
@@ -126,7 +126,7 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Try the change again, as undoing an earlier drop may have made this one necessary.
+                # Undoing an earlier drop may have made the present drop necessary, so try the change again.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0

@@ -119,7 +119,7 @@ class _Writer:
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
-                # Skip this row, as a later snapshot implies it.
+                # A later snapshot implies the row for the present snapshot, so skip the row.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._exists_at(t, k):

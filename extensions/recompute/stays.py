@@ -79,10 +79,10 @@ class Stays:
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
         again = may_run_again(graph)
-        # Exclude given tensors: no operation writes them, so they cannot be recomputed.
+        # No operation writes a given tensor, so a given tensor cannot be recomputed and must not be dropped.
         can_drop = [v is not None and again[v] is not None for v in graph.maker]
         self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
-        # Choose the unit so that the costs of the longest program, divided by it, have a sum below 2^60.
+        # Choose the unit of costs so that the costs of the longest program, divided by the unit, have a sum below 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
         self.cost, self.once = table.cost, int(table.cost.sum())
@@ -111,7 +111,7 @@ class Stays:
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
             run=self._run,
-            # Ignore the time limit for a few replays, which end soon and whose results are needed.
+            # A few replays end soon, and their results are needed, so ignore the time limit for few replays.
             flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )

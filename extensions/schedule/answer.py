@@ -100,7 +100,7 @@ class ScheduleAnswer(AnswerOfFile):
         for step in run.figures:
             busy = step.first_link_bytes / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
-        if 0 < bound - value <= EPSILON * bound:  # sums in different orders may differ by rounding
+        if 0 < bound - value <= EPSILON * bound:  # Sums in different orders may differ by rounding, so skip tiny gaps.
             bound = value
         return cls(
             status="optimal" if proof == "bound" else "feasible",

@@ -120,7 +120,7 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # Skip the points of a front, which cannot be recounted, as the answer lacks their steps.
+    # The answer lacks the steps of the points of a front, so the points cannot be recounted and are skipped.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
     return f"{wrong[0]}: must equal the value recomputed from its steps" if wrong else None

@@ -198,7 +198,7 @@ class SymbolLimits:
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        if is_smooth:  # without monotone sizes, a large value may fit only with a larger value of the other symbol
+        if is_smooth:  # Without monotone sizes, a large value may fit only with a larger value of the other symbol.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
@@ -207,7 +207,7 @@ class SymbolLimits:
         while step <= high:
             value = step * symbol.multiple_of
             limit = self.max_fitting(second, {**at, first: value}, capacity)
-            # A corner of the staircase is the largest value of the first symbol at that limit of the second one.
+            # A corner of the staircase is the first symbol's largest value at the corner's limit of the second symbol.
             widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})

@@ -116,7 +116,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    # Use a loop, which takes half the time of max() over a generator, and start at 0, as no term is negative.
+    # A loop takes half the time of max() over a generator, and no term is negative, so loop from 0.
     most = 0
     for value, size in terms:
         end = values[value] + sizes[size]

@@ -119,7 +119,7 @@ def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange])
     if len(problem.pools) > 1:
         raise ProblemError("model: must have only one memory if its sizes have symbols")
     sizes: dict[Id, int] = {}
-    for row in problem.buffers:  # use the largest of a buffer and its aliases, which may be larger
+    for row in problem.buffers:  # An alias may be larger than its buffer, so use the largest size of both.
         home = row.id if row.alias_of is None else row.alias_of
         sizes[home] = max_number(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
     buffers = [row for row in problem.buffers if row.alias_of is None]

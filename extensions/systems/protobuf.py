@@ -14,10 +14,10 @@ from functools import cached_property
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# Wire types of protocol buffers; types 3 and 4 are groups, which the formats read here do not use.
+# Wire types of protocol buffers; types 3 and 4 are groups, which the formats read here do not use
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
-# Each byte of a varint holds seven bits, so 64 bits need ten bytes.
+# Each byte of a varint holds seven bits, so a varint of 64 bits needs ten bytes.
 _LONGEST_VARINT = 10
 _NO_END = (1 << 64) - 1
 

@@ -21,7 +21,7 @@ def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
     With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings runs before ToNonDataflow. The
     other options are those of PlanMemory.
     """
-    PlanMemory(**options)  # Raises at once if options are wrong.
+    PlanMemory(**options)  # PlanMemory raises at once if options are wrong.
     uninstall()
     relax.transform.StaticPlanBlockMemory = lambda: PlanMemory(**options)
     if lift:

@@ -22,7 +22,7 @@ LEAST_BYTES = 1024
 _CALL_TIR = Op.get("relax.call_tir")
 
 
-def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
+def LiftWorkspaces() -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
     """Return the pass that turns temporaries of kernels into tensors of the calling function."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
@@ -60,7 +60,7 @@ def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -
 
 
 @mutator
-class _Lifter(PyExprMutator):  # type: ignore[misc]
+class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no type annotations.
     """Rewrites calls of kernels with temporaries so that the temporaries become additional outputs of the call."""
 
     def __init__(self, module: IRModule) -> None:

@@ -21,7 +21,7 @@ from memplan.extensions.tvm.tensors import VIEWS, Bounds, Value, Values, leaves_
 _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
-def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names passes
+def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
     """Return the pass that reorders each dataflow block for which a smaller order is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:

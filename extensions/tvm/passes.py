@@ -53,7 +53,7 @@ def _log_function(planned: PlannedFunction) -> None:
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
-def PlanMemory(  # noqa: N802  as TVM names passes
+def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
     *,
     pools: Sequence[PoolInfo] = (),
     offsets: bool | None = None,
@@ -87,7 +87,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason
             on_plan(planned)
-        for name in kernels if is_nested else ():  # Change all kernels, as CodeGenLLVM uses one setting per module.
+        for name in kernels if is_nested else ():  # CodeGenLLVM uses one setting per module, so change all kernels.
             ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
         return ours
 

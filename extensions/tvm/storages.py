@@ -50,7 +50,7 @@ class Storages:
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
-            none = relax.ShapeType([0] * len(above))  # Not symbols: CanonicalizeBindings replaces them.
+            none = relax.ShapeType([0] * len(above))  # CanonicalizeBindings would replace symbols, so use zeros.
             shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
             self._builder.match_cast(shape, none, "within_bounds")
 
@@ -67,7 +67,7 @@ class Storages:
                 bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # The body is already normalized, with the same type.
+        _update_type(made, body.ty)  # The new body is normalized and has the type of the old body.
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:

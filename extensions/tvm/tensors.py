@@ -128,7 +128,7 @@ class Values:
     """Maps the variables of a function to the tensors that they may hold."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Value] = {}  # Keys are handles, as `==` of variables returns an expression.
+        self._known: dict[int, Value] = {}  # In TVM, `==` of variables returns an expression, so the keys are handles.
 
     def bind(self, variable: Any, value: Value) -> None:
         """Record the value that a variable holds."""

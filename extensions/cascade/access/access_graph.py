@@ -86,7 +86,7 @@ def resize_window(size: int, out: int) -> Window:
 
 def centred_resize_window(size: int, out: int) -> Window:
     """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, however ties break."""
-    # The window contains both rows of a tie, as (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down.
+    # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so the window contains both rows of a tie.
     return Window(2 * size, 2 * out, size - 1, size)
 
 

@@ -85,7 +85,7 @@ class _GraphConversion:
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
         if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        # Ignore tensors without channels, which have the same bytes in every layout.
+        # Tensors without channels have the same bytes in every layout, so ignore these tensors.
         families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
@@ -106,7 +106,7 @@ class _GraphConversion:
             return PixelTensor(1, 1, size, name)
         pixel = pixel_bytes(seen.channels, self.brick, self._element_bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
-        # Accept a size above the bytes of the pixels, as importers round sizes up to an alignment.
+        # Importers round the sizes of tensors up to an alignment, so accept a size above the bytes of the pixels.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
         if not exact:
             return PixelTensor(1, 1, size, name)
@@ -192,9 +192,9 @@ class _GraphConversion:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # Skip the second operand of a matmul, which is read as a whole, so that its axes do not matter.
+            # A matmul reads the second operand as a whole, so the axes of that operand do not matter.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # only element-wise operations broadcast tensors with fewer axes
+            if row.kind not in POINTWISE:  # Only element-wise operations broadcast tensors with fewer axes.
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
             if any(_has_other_axes(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
@@ -236,7 +236,7 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # slices would no longer count an unread output while the others are written
+        return ()  # Slices would not count the bytes of an output that nothing reads, so keep the split.
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

@@ -113,7 +113,7 @@ def _kernel_windows(facts: Facts) -> Windows:
     kernel, strides, dilations, pads = _window_attributes(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
-        # Allow one more output row than fits, as the last window may reach beyond the border if sizes are rounded up.
+        # If sizes are rounded up, the last window may reach beyond the border, so allow one more output row than fits.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
@@ -153,7 +153,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
-        # Allow extra rows at the end of the output, fewer than the stride or the dilation.
+        # The output may have extra rows at the end, but fewer than the stride or the dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
@@ -170,7 +170,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
             SAME if seen[axis] == facts.output[axis] else whole_axis_window(1) if seen[axis] == 1 else None
             for axis in (0, 1)
         )
-        # A mask of size 1 along some channel axes and longer along others is accepted as well.
+        # A mask may have size 1 along some channel axes and be longer along others.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
@@ -302,7 +302,7 @@ def _mean_access(facts: Facts) -> KindAccess:
 def _matmul_access(facts: Facts) -> KindAccess:
     """Return the access maps of a matrix product: the same row of the first operand, and the whole second operand."""
     first = facts.inputs[0]
-    # The first operand must have its channels last, as a product sums over that axis and keeps all others.
+    # A matrix product sums over the last axis of the first operand, so that axis must be the channels.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")

@@ -60,7 +60,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
         return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
     rest = list(shape)
     for size in wanted:
-        # An axis of size 1 is ambiguous: it may be an axis of the old shape, columns after rows, or channels.
+        # An axis of size 1 is ambiguous: the axis may come from the old shape, be columns after rows, or be channels.
         if size == 1:
             is_column = letters.endswith("H") and "W" not in layout
             letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
@@ -180,7 +180,7 @@ class _LayoutPropagation:
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
         elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
-            return None  # an axis of size 1, as in masks, does not determine the letter of a longer axis
+            return None  # An axis of size 1, as in masks, does not determine the letter of a longer axis.
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _layout_across(
@@ -204,7 +204,7 @@ class Pixels(NamedTuple):
     batch: int = 1
 
 
-class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes a barrier
+class UnknownAccess(Exception):  # noqa: N818  # The exception is not an error: the operation becomes a barrier.
     """Raised if the access maps of an operation cannot be derived; the message is the reason, without a subject."""
 
 

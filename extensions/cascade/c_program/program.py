@@ -20,7 +20,7 @@ from memplan.extensions.cascade.regions.regions import (
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
-# Align arenas to at least 16 bytes, which the widest loads of common processors need.
+# The widest loads of common processors need 16-byte alignment, so arenas are aligned to at least 16 bytes.
 LEAST_ALIGNMENT = 16
 _ALL_CHANNELS = "0, INT32_MAX"
 
@@ -153,7 +153,7 @@ class StripedLoops:
         """Return C text that clears a region's sums, their address, and C text that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
-        # The sums have a separate buffer if one is counted for them, else they share the output's buffer.
+        # Sums have a separate buffer if the plan counts one for them, else the sums share the output's buffer.
         buffer = sums_name(number, sink) if accumulator_bytes(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
@@ -227,7 +227,7 @@ class StripedLoops:
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.buffer_by_tensor.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
-        # View a tensor without known rows as a single long pixel.
+        # A tensor without known rows is treated as a single long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":

@@ -28,24 +28,24 @@ class Access(NamedTuple):
     The edges are sorted by operation. The sizes of buffers are rounded up to the alignment.
     """
 
-    role: I64  # (ops,): STRIPED, SUM or BARRIER
-    out: I64  # (ops,): the tensor that the operation writes
-    macs: I64  # (ops,): per output pixel, or in total if the operation is not striped
-    weights: I64  # (ops,)
-    sums: I64  # (ops,): bytes of a sum while it is accumulated, rounded
-    edge_first: I64  # (ops + 1,)
-    source: I64  # (edges,): the tensor read
-    reader: I64  # (edges,): the operation that reads
-    window: Rows  # (edges, 12): scale, divisor, low, high, and range of reading outputs, for rows and columns
-    size: Rows  # (tensors, 2): rows, columns
-    pixel: I64  # (tensors,)
-    whole: I64  # (tensors,): bytes of the tensor, rounded
-    maker: I64  # (tensors,): -1 for an input
-    last: I64  # (tensors,): the last reader, or the number of operations for a kept tensor
-    is_streamed: I64  # (tensors,): 1 for an input that is delivered, or an output that is fetched, in pieces
-    reader_first: I64  # (tensors + 1,)
-    reading: I64  # (edges,): the edges that read each tensor, ascending
-    live: I64  # (ops + 1,): bytes of tensors written before the operation and used at or after it
+    role: I64  # (ops,): role of each operation: STRIPED, SUM or BARRIER
+    out: I64  # (ops,): number of the tensor that each operation writes
+    macs: I64  # (ops,): multiplications of each operation, per output pixel if the operation is striped, else in total
+    weights: I64  # (ops,): bytes of each operation's weights
+    sums: I64  # (ops,): bytes of each operation's sums while it accumulates them, rounded up to the alignment
+    edge_first: I64  # (ops + 1,): start of each operation's edges, then the end of the last operation's edges
+    source: I64  # (edges,): number of the tensor that each edge reads
+    reader: I64  # (edges,): number of the operation that reads along each edge
+    window: Rows  # (edges, 12): scale, divisor, low, high and range of reading outputs of an edge, for rows and columns
+    size: Rows  # (tensors, 2): number of rows and number of columns of each tensor
+    pixel: I64  # (tensors,): bytes of one pixel of each tensor
+    whole: I64  # (tensors,): bytes of each whole tensor, rounded up to the alignment
+    maker: I64  # (tensors,): number of the operation that writes each tensor, or -1 for an input of the graph
+    last: I64  # (tensors,): number of each tensor's last reader, or the number of operations for a kept tensor
+    is_streamed: I64  # (tensors,): 1 for an input delivered in pieces and for an output fetched in pieces, else 0
+    reader_first: I64  # (tensors + 1,): start of each tensor's entries in `reading`, then the end of the last entries
+    reading: I64  # (edges,): numbers of the edges that read each tensor, ascending within each tensor
+    live: I64  # (ops + 1,): bytes of the tensors that are written before each operation and used at or after it
     alignment: int
 
 
@@ -59,15 +59,15 @@ class TileSearch(NamedTuple):
     """
 
     j: int
-    longest: int  # maximum number of operations of a region
-    kind: int  # KIND_ROWS, KIND_AGAIN, KIND_TILES, KIND_PANELS, KIND_THIN or KIND_PIECES
-    slides: bool  # outputs in whole rows may grow into dying inputs
-    warm_up: int  # rows or columns
+    longest: int  # A region has at most this number of operations.
+    kind: int  # The kind of regions is KIND_ROWS, KIND_AGAIN, KIND_TILES, KIND_PANELS, KIND_THIN or KIND_PIECES.
+    slides: bool  # If True, an output that is computed in whole rows may grow into the bytes of a dying input.
+    warm_up: int  # The number of extra rows or columns that a region computes at its start
     worst: float
     heights: I64
     widths: I64
-    found: Rows  # (f, 10): output; answer[COUNT] rows are filled
-    answer: I64  # (3,): incremented
+    found: Rows  # (f, 10): output table with one region per row, of which the first answer[COUNT] rows are filled
+    answer: I64  # (3,): counters COUNT, LOST and EVALUATED, which the kernel increments
 
 
 class RegionTrace(NamedTuple):
@@ -77,15 +77,15 @@ class RegionTrace(NamedTuple):
     slot for each operation, then one for each input that is delivered in pieces, in reverse order, each with all steps.
     """
 
-    row_first: Rows  # (slots, steps)
+    row_first: Rows  # (slots, steps): first row of each slot's range in each step
     row_end: Rows
-    column_first: Rows  # (slots, steps)
+    column_first: Rows  # (slots, steps): first column of each slot's range in each step
     column_end: Rows
-    capacity: Rows  # (2, l): rows, then columns, in buffers; negative for tensors kept between steps
-    piece: Rows  # (2, e): rows and columns of inputs in pieces, at the first edge that reads each
-    widens: I64  # (l,): 1 for an operation that computes wider pixels from single ones
-    slide: I64  # (3,): bytes saved by sliding, the input that the output overwrites, the distance below it
-    answer: I64  # (2,): steps along rows and columns
+    capacity: Rows  # (2, l): rows, then columns, of each operation's buffer; negative for a tensor kept between steps
+    piece: Rows  # (2, e): rows, then columns, of each input delivered in pieces, at the first edge that reads it
+    widens: I64  # (l,): 1 for each operation that computes wider pixels from single pixels, else 0
+    slide: I64  # (3,): bytes that sliding saves, the input that the output overwrites, the output's distance below it
+    answer: I64  # (2,): number of steps along rows, and number of steps along columns
 
 
 grow_tiles = LIBRARY.kernel("grow_tiles", tables=2)
@@ -98,19 +98,19 @@ class Chains(NamedTuple):
     """Regions sorted by end, a limit on the peak, and the best chain (sequence) of regions up to each cut position."""
 
     limit: int
-    found: Rows  # (f, 10)
-    macs: I64  # (ops + 1,): -1 if no chain reaches the cut
-    slides: I64  # (ops + 1,): the number of regions that need sliding to meet the limit
-    traffic: I64  # (ops + 1,)
-    by: I64  # (ops + 1,): the last region of the best chain
+    found: Rows  # (f, 10): one region per row, sorted by the regions' ends
+    macs: I64  # (ops + 1,): multiplications of the best chain to each cut, or -1 if no chain reaches the cut
+    slides: I64  # (ops + 1,): number of regions of the best chain to each cut that need sliding to meet the limit
+    traffic: I64  # (ops + 1,): bytes that the best chain to each cut moves
+    by: I64  # (ops + 1,): last region of the best chain to each cut
 
 
 class Staircase(NamedTuple):
     """Costs for three objectives, sorted within each group, for `undominated_of_three`."""
 
-    costs: Rows  # (f, 3), sorted within each group
-    group: I64  # (f,): equal for costs that are compared with each other, which are contiguous
-    kept: I64  # (f,): output, the positions of the undominated costs
+    costs: Rows  # (f, 3): three costs of each candidate, sorted within each group
+    group: I64  # (f,): group of each candidate; the candidates of a group are contiguous, and only they are compared
+    kept: I64  # (f,): output, the positions of the costs that no other cost dominates
 
 
 undominated_of_three = LIBRARY.kernel("undominated_of_three", tables=1)

@@ -125,7 +125,7 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
     return len(written)
 
 
-# Caches avoid most counts, as equal blocks of a network and the points of a front have equal ranges.
+# Equal blocks of a network, and the points of a front, have equal ranges, so a cache avoids most counts.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
     return sum(b - a for a, b in spans)

@@ -46,7 +46,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 def _odd_factors(first: int, end: int, salt: int) -> Sums:
     """Return an odd factor for each position in [first, end) of an axis."""
-    # Factors are odd, since a changed byte times an odd number never vanishes modulo 256.
+    # Factors are odd, because a nonzero change of a byte times an odd factor is never 0 modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
@@ -90,7 +90,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].input_range(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # use one band, as several would read most of their input repeatedly
+            bands = [rows]  # Several bands would read most of the input repeatedly, so use one band.
     totals = (
         pattern_of(graph, v, band, columns) + input_sums_of_part(graph, v, band, columns, fetch) for band in bands
     )

@@ -36,7 +36,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
-    # Cut along the output channels or, if the last operation may accumulate, along its input channels.
+    # Cut a region along the output channels or, if the last operation may accumulate, along the input channels.
     if row.partial:
         cut.append((row.reads[0].tensor, True))
     for tensor, adds_up in cut:
@@ -69,13 +69,13 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # Count all channels of a tensor that a later region reads.
+        # If a later region reads a tensor, count all channels of the tensor.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:
             made = graph.tensors[tensor]
             held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
-            # Count a slice of channels from the operation that writes it to its last reader in the region.
+            # Count a slice of channels from the operation that writes the slice to the last reader in the region.
             latest = max(reader for reader in graph.readers[tensor] if reader < j)
             profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
         peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)

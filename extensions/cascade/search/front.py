@@ -44,7 +44,7 @@ def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each round minimises the multiplications below the last peak, so that the front is exact for these regions.
+    # Each round minimises the multiplications below the last peak, so the front is exact for the given regions.
     while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -91,7 +91,7 @@ def front_of_three(
             reached[:, 0], reached[:, 3], reached[:, 4] = np.maximum(reached[:, 0], peak), row, within
             parts.append(reached)
             count += len(within)
-            # Remove dominated chains early, as millions of chains would not fit in memory.
+            # Millions of chains would not fit in memory, so remove dominated chains early.
             if count > _AT_ONCE:
                 parts = [_undominated_ways(parts)]
                 count = len(parts[0])
@@ -100,7 +100,7 @@ def front_of_three(
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
             cut_off += len(reached) - room
-            # Select chains evenly by peak, including both ends of the front.
+            # Select chains evenly by peak, with the lowest and the highest peak of the front included.
             reached = reached[np.linspace(0, len(reached) - 1, room).astype(np.int64)]
         ways.append(reached)
     return [_chain_from_tables(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off

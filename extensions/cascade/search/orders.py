@@ -48,7 +48,7 @@ def alternative_orders(
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
-    # Check the time first, as each search for an order takes long.
+    # Each search for an order takes long, so check the time before the search.
     while not is_over() and (order := next(orders, None)) is not None:
         if order not in seen:
             seen.add(order)
@@ -94,7 +94,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, which do not depend on regions."""
-    # Compute outputs as early as possible, while a region still keeps the rows that they read.
+    # Compute outputs as early as possible, while a region still keeps the rows that the outputs read.
     yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)
@@ -135,7 +135,7 @@ def _region_graph(
         made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        # Whole tensors are alive while the region runs if they are written before its end and used in or after it.
+        # A whole tensor is alive while a region runs if it is written before the region's end and used in or after it.
         is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
         alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})

@@ -114,7 +114,7 @@ class SeveralPasses(Variant):
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
             for one in self.passes[which]:
-                # A chain uses a pass if one of its regions has an operation from the pass's first one to its late one.
+                # A chain uses a pass if a region of the chain has an operation between the pass's first and last ones.
                 if first <= one.late + shift + len(one.operations) and end > one.first + shift:
                     chosen[one] = None
                 shift += len(one.operations)
@@ -135,7 +135,7 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
     """Return the front of chains through a graph and its variants with second passes, or None without such variants."""
     sets = list(_pass_sets(given.graph))
-    # Skip large graphs: second passes may double them, which would exceed the limits of `AccessGraph`.
+    # Second passes may double a large graph, which would exceed the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None
@@ -148,7 +148,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
         own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
-            # Omit regions outside of all second passes, as the original graph has them already.
+            # The original graph already has the regions outside of all second passes, so omit these regions.
             upto = np.concatenate([[0], np.cumsum(_cuts_in_passes(given.graph, every[which]))])
             inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
             own, ends = own[inside], ends[inside]
@@ -184,7 +184,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
             while k < len(ends) and cut > sum(ends[k]):
                 shift, k = shift + ends[k][1], k + 1
             since = since if is_apart else cut - shift
-            # The key of a cut inside a pass begins with the last shared cut before it.
+            # The key of a cut inside a second pass begins with the last shared cut before the pass.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
     numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
@@ -193,7 +193,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of disjoint second passes: all passes, and every other one."""
-    # Also try every other pass: a region after one pass may end at the next sum, with or without a pass there.
+    # Also try every other pass, because a region after one pass may end at the next sum even without a pass there.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
@@ -241,7 +241,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
         if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
             return
         again.add(first)
-        # Keep tensors of one pixel, such as the output of the sum, since they are small.
+        # Tensors of one pixel, such as the output of a sum, are small, so keep these tensors.
         wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
         bytes_ = sum(graph.tensors[t].bytes for t in wanted)
         if bytes_ < least:
@@ -287,7 +287,7 @@ def repeated_variants(
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.min_peak_chain(most)
-            # Require a lower peak, as an equal peak with more multiplications is useless.
+            # An equal peak with more multiplications is useless, so require a lower peak.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
@@ -312,7 +312,7 @@ def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[Acces
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
-        # Recompute in the longest gap between two readers of the tensor, where it saves most.
+        # Recomputing a tensor saves most bytes in the longest gap between two readers.
         late = max(gaps)[1]
         for operations in _recomputing_sets(graph, tensor):
             yield repeat_operations(graph, {late: operations})
@@ -330,7 +330,7 @@ def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int
             read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
         }
         bytes_ = sum(graph.tensors[t].bytes for t in outside)
-        # Yield a larger set only if its inputs, which are kept instead, have fewer bytes.
+        # A larger set of operations keeps other inputs, so yield the set only if these inputs have fewer bytes.
         if bytes_ < least:
             least, count = bytes_, count + 1
             yield frozenset(chosen)

@@ -61,7 +61,7 @@ class Planning:
             return
         starts = [(self.options, search)]
         if self.options.is_sliding:
-            # Plan chains without slides as well, since consecutive slides may exclude each other.
+            # Consecutive slides may exclude each other, so plan chains without slides as well.
             apart = self.options.model_copy(update={"overlap": "none"})
             starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
@@ -94,7 +94,7 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # Plan twice: with all fast memory, moved tensors may return; with the chain's peak, it stays minimal.
+                # Plan a chain with all fast memory, so that moved tensors may return, and with just the chain's peak.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
@@ -128,10 +128,10 @@ class Planning:
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
         """Plan the chains of a graph that are within the bounds, from both ends of its front inwards."""
-        # Apply the length limit only now, so that a search with it never finds more orders and repeats.
+        # Apply the length limit only after the search, so that a limited search never finds more orders and repeats.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
-        # Start from both ends of the front, so that planned points span it even if the time ends early.
+        # Plan points from both ends of the front, so that planned points span the front even if the time ends early.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
         for k in self._chains_in_time(order):

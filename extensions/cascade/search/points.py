@@ -44,7 +44,7 @@ def plan_chain(
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
     cascade = Cascade(graph, regions, steps.streamed)
-    # Keep only slides that the peak needs, as each fixes the distance of two tensors (decision 084).
+    # Each slide fixes the distance of two tensors (decision 084), so keep only slides that the peak needs.
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)
     problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools_of_plan(options, fast))
@@ -87,7 +87,7 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_of_original(graph: AccessGraph) -> int:
-    # Count each original operation once, as ratios compare with the given model.
+    # Ratios compare with the given model, so count each original operation once.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
@@ -101,7 +101,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             round_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
-        # Keep the slide only if the region would exceed the limit without it.
+        # Keep a slide only if the region would exceed the limit without the slide.
         if peak + saved > limit:
             yield region.slide
 
@@ -132,7 +132,7 @@ class _Lifetimes:
                 self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
         for slide in slides:
-            # Express a slide as a fixed distance, a constraint that all solvers support.
+            # All solvers support fixed distances, so express a slide as a fixed distance.
             relative = {"to": whole_name(slide.output), "offset": slide.down}
             others[whole_name(slide.tensor)]["relative"] = relative
         if pools:

@@ -102,7 +102,7 @@ class WindowKeys:
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # Continue past a sum with fitting channels, as regions along channels may contain one.
+            # Regions along channels may contain a sum with fitting channels, so continue past the sum.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -216,7 +216,7 @@ class RegionSearch:
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
         """Return the ends of regions, beginning with regions that may contain the highest peaks."""
-        # Search the most important regions first, in case the time ends early.
+        # The time may end early, so search the most important regions first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
@@ -229,7 +229,7 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._search_ending_at(j)
-            if self._work[:j].any():  # add the largest working memory of a region's operations
+            if self._work[:j].any():  # Add the largest working memory of a region's operations to the peak.
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
@@ -246,15 +246,15 @@ class RegionSearch:
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
-            # Add room for extra steps at the start (warm-up) only if there are several steps.
+            # Only a region with several steps needs room for extra steps at the start (warm-up).
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # Skip and count strides with more steps than the tables have room for.
+            # The tables lack room for strides with very many steps, so skip and count these strides.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            # Try parts of rows only with rolling tensors, as recomputing regions gain nothing from them.
+            # Recomputing regions gain nothing from parts of rows, so try parts of rows only with rolling tensors.
             self._grow_regions(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
         if rows == 1 and (self.options.stripe is None or self.options.stripe[0] == 1):
@@ -266,9 +266,9 @@ class RegionSearch:
         if columns > 1 and rows == 1 and self._rolls:
             # Cut the columns of a single row into pieces, as stripes cut rows.
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
-        # Omit pieces with two memories, where they would displace better ones of the few planned chains.
+        # With two memories, pieces would displace better regions of the few planned chains, so omit pieces.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # Try only the lowest pieces: no height repeats work, and they take the least memory, at the most traffic.
+            # Of all pieces, only the lowest are tried: no height repeats work, and low pieces need the least memory.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)

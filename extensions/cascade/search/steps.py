@@ -157,7 +157,7 @@ class RegionSteps:
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
         """Return a buffer of rows and columns; a negative number means that content is kept between steps."""
         made = self.graph.tensors[tensor]
-        # Use all columns for a buffer that keeps rows from one step to the next.
+        # A buffer that keeps rows from one step to the next has all columns.
         width = made.columns if rows < 0 else abs(columns)
         bytes_ = round_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
@@ -188,7 +188,7 @@ class RegionSteps:
             bytes_ = round_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # Omit the buffer of an accumulated output, which is copied from the sums after the region.
+        # An accumulated output is copied from the sums after the region, so the region needs no buffer for the output.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:

@@ -47,7 +47,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([round_up(row.bytes, options.alignment) for row in tensors], np.int64)
-    # A tensor in the slow memory takes no bytes of the fast one (decision 084).
+    # A tensor in the slow memory takes no bytes of the fast memory (decision 084).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)
@@ -127,7 +127,7 @@ def slow_traffic_of_regions(
                 written += bytes_[tensor] if is_whole else 0
             moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
-    # Scale reads by multiplications, as a region that recomputes reads its inputs about as much more often.
+    # A region that recomputes reads its inputs more often, so scale the reads by the multiplications.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
@@ -145,7 +145,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
-            # Later operations cannot run in the region of a sum, which is complete only after all rows were read.
+            # A sum is complete only after all rows were read, so later operations cannot run in the region of the sum.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows, so a region ends with it"
             barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))

@@ -111,7 +111,7 @@ class _StepRun:
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - set(self.step.retained)
-        # Exclude outputs without readers: they are stored in pieces, and leave the fast memory.
+        # Outputs without readers are stored in pieces and leave the fast memory, so exclude these outputs.
         self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visit_indices()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]

@@ -48,7 +48,7 @@ def convert(
         rule = "must be left out if a .tflite is written, because it keeps its own sizes"
         raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_model = target == TFLITE and plan is None
-    # The forms are searched for an arena that the runtime plans itself: a single pool without further rules.
+    # The search for forms assumes an arena that the runtime plans itself: a single pool without further rules.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
     is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:
@@ -93,7 +93,7 @@ def _dims_text(dims: Mapping[str, Size]) -> str:
 def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
     """Return a problem as a file in another format; raises InputError if the format cannot express it."""
     if target in MODELS:
-        # Imported on demand: its libraries take longer to import than most commands take to run.
+        # The libraries of the writer take longer to import than most commands run, so import the writer on demand.
         from memplan.solvers.mip.model_file import write_model
 
         return write_model(problem, f".{target}", lambda: running.is_over)

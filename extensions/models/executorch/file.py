@@ -16,7 +16,7 @@ from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
-# Instruction kinds, keyed by their numbers in the union InstructionArguments of ExecuTorch's program.fbs.
+# Kinds of instructions, keyed by number in the union InstructionArguments of ExecuTorch's program.fbs
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
 _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 """The numbers of value kinds in the union KernelTypes: tensor, Boolean, and the two kinds of tensor lists."""

@@ -21,7 +21,7 @@ from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
 
-# The numbers of fields of the tables ExecutionPlan and Tensor.
+# Numbers of the fields `values` and `non_const_buffer_sizes` of ExecutionPlan, and `allocation_info` of Tensor
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6
 _LARGEST_ALIGNMENT = 4096
 _ROW = struct.Struct("<iIII")

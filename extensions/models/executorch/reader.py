@@ -99,7 +99,7 @@ class _Program:
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
         results = dict.fromkeys(map(_id_of, filter(self._is_planned, method.tensors_of(method.outputs))))
-        # The runtime's kernels take scratch from an allocator of their own, which is reset after each instruction.
+        # ExecuTorch's kernels take scratch from a separate allocator, which the runtime resets after each instruction.
         self.draft = OperationsDraft(method.name or None, results, options, self.alignment, plans_scratch=False)
         self.written: set[int] = set()
         rows = (row for chain in method.chains for row in chain)
@@ -142,7 +142,7 @@ class _Program:
                 at = self._convert_choice(at, end)
             else:
                 facts = OperationFacts(row.name, kind_of_aten(row.name), {}, (self.k, at))
-                # Delegates may keep internal state.
+                # A delegate may keep internal state, so its calls have effects.
                 with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
                     self._convert_instruction(row)
                 at += 1
@@ -288,7 +288,7 @@ class _Program:
     def _note_write(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
-        # An empty tensor may share its offset with another tensor, so it does not count as written there.
+        # An empty tensor may share its offset with another tensor, so an empty tensor does not count as written there.
         if tensor.place is not None and tensor.elements:
             self.last_at[tensor.place] = value
 

@@ -152,7 +152,7 @@ class _Program:
             raise FormatError(f"streams: must have at most {MOST_USES} steps multiplied by streams, got more")
         self.makers = {name: step for step, node in self.nodes.items() for name in node.output if name}
         self.order: list[_Step] = []
-        self.clocks: list[list[int]] = []  # vector clocks: when a step ends, the steps of each stream that have ended
+        self.clocks: list[list[int]] = []  # Each vector clock counts the steps of each stream that have ended.
         self._order_steps(streams)
         self.writer = {name: k for k, step in enumerate(self.order) for name in self._node_values(step, "output")}
         self.readers: dict[str, list[int]] = {}

@@ -39,7 +39,7 @@ def evaluate_node(
 
     names = [name for name in node.output if name]
     ends = [[onnx.ValueInfoProto(name=name) for name in ends] for ends in (given, names)]
-    # Without an opset, the evaluator would use the newest version of the operator.
+    # Without an opset, the evaluator would use the newest version of the operator, so state the version.
     opsets = [helper.make_opsetid("", version)]
     model = helper.make_model(helper.make_graph([node], "node", *ends), opset_imports=opsets)
     return dict(zip(names, ReferenceEvaluator(model).run(None, dict(given)), strict=False))
@@ -82,7 +82,7 @@ class FoldedNumbers:
             return None
         try:
             return evaluate_node(node, small, self._version).get(name)
-        except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
+        except Exception:  # noqa: BLE001  # An operator that the evaluator cannot run has unknown values.
             return None
 
 
@@ -94,7 +94,7 @@ def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    # The file is broken: the declared shape does not match the bytes.
+    # These errors mean that the file is broken: the declared shape does not match the bytes.
     except (ValueError, TypeError, OverflowError, OSError):
         return None
     return array

@@ -57,7 +57,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        # Inference of the whole model failed; inference node by node below names the nodes with unknown shapes.
+        # If inference of the whole model fails, inference node by node still names the nodes with unknown shapes.
         inferred = model
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
@@ -170,7 +170,7 @@ def set_dimension_sizes(
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {excerpt(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
-            # Some exporters write -1 for an open dimension, so treat it as unknown.
+            # Some exporters write -1 for an open dimension, so treat a negative dimension as unknown.
             if dim.HasField("dim_value") and dim.dim_value < 0:
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)

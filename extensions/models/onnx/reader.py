@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
-# The numbers of two element types in TensorProto.DataType.
+# Numbers of the element types INT64 and BOOL in ONNX's TensorProto.DataType
 _INT64, _BOOL = 7, 9
 
 
@@ -240,7 +240,7 @@ class _Program:
             size, room = self.values.size_of(source), self.values.size_of(target) or 0
             if size is not None and size > room:
                 raise FormatError(f"{what}: must keep its state {excerpt(target)} at {room} bytes, got {size}")
-            # If the new value of one state is the old value of another, save it before the copies overwrite it.
+            # If the new value of a state is another state's old value, save that value before copies overwrite it.
             if source in state and source != target:
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
                 self.draft.declare(aside, size or 0)

@@ -189,7 +189,7 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            # Refuse if the last window could begin in the padding at the end: ONNX drops such a window.
+            # ONNX drops a window that begins in the padding at the end, so refuse if the last window could begin there.
             if any(pads) or width < stride:
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
@@ -209,7 +209,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        # Here runtimes and ONNX's inference compute different sizes, so leave the shape unknown.
+        # For these sizes, runtimes and ONNX's inference compute different shapes, so leave the shape unknown.
         if is_same and (beyond < 0 or more[k]):
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))

@@ -173,7 +173,7 @@ class NodeShapes:
             made = evaluate_node(node, {name: known[name] for name in node.input if name}, self.versions[""])
             known.update(made)
             return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
-        except Exception:  # noqa: BLE001  # If the evaluator cannot run an operator, its values are unknown.
+        except Exception:  # noqa: BLE001  # An operator that the evaluator cannot run has unknown values.
             return {}
 
     def _body_types(

@@ -56,7 +56,7 @@ class SymbolicShapes(NodeShapes):
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
-            # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard such types.
+            # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard types with a 0.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
             return inferred

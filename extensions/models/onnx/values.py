@@ -163,7 +163,7 @@ class Values:
             rule = "must be at least 0, as with inputs of sufficient size"
             try:
                 is_wrong = size < 0
-            # The sign depends on the values of symbols, so the size may be negative.
+            # An error here means that the sign of the size depends on symbols, so the size may be negative.
             except FormatError:
                 is_wrong = True
             if is_wrong:

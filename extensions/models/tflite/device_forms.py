@@ -78,7 +78,7 @@ class FormSearch:
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            # An error concerns only this point, so record its message and try the other points.
+            # An error of one point does not concern other points, so record its message and try the other points.
             with self._record_message("cascade"):
                 for form in model.forms([point], limit, self._arena, _FORMS):
                     # No plan needs less than the live peak, so skip forms whose live peak is already too large.

@@ -25,7 +25,7 @@ from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_
 from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
 from memplan.planner.errors import OperationsError, excerpt
 
-# The numbers of operators in BuiltinOperator; below, the numbers of their options in BuiltinOptions.
+# Numbers of operators in TFLite's BuiltinOperator, then numbers of the operators' options in BuiltinOptions
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
@@ -75,7 +75,7 @@ class _Writer:
                 self._add_operation(step)
         self._add_views(self.old.outputs)
 
-    # -- tensors
+    # The following methods find the tensors of the new file.
 
     def _tensor_in(self, tensor: int) -> int:
         """Return the index in the old file of a tensor of the cascade's graph."""
@@ -104,7 +104,7 @@ class _Writer:
             raise OperationsError(f"tensor {excerpt(own.id)}: must have 4 dimensions to be split, got {own.shape}")
         return own.shape[0], part.rows[1] - part.rows[0], part.columns[1] - part.columns[0], own.shape[3]
 
-    # -- operators
+    # The following methods add operators to the new file.
 
     def _add_operator(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
         self.used.update((*inputs, output))
@@ -252,7 +252,7 @@ class _Writer:
             self.used.update((*operator.inputs, *operator.outputs))
             self.operators.append(OldReference(operator.table.at))
 
-    # -- the file
+    # The following methods write the new file.
 
     def file(self) -> bytes:
         """Return the bytes of the new file, whose first subgraph consists of the added operators."""

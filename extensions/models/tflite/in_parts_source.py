@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OperationsError, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 
-# Element types, keyed by their numbers in TensorType of TFLite's schema.
+# Numbers of element types in TensorType of TFLite's schema
 _FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9
 TAKEN: Mapping[str, frozenset[int]] = {
     "STRIDED_SLICE": frozenset((_FLOAT, _INT32, _BOOL, _INT16, _INT8)),
@@ -96,7 +96,7 @@ class TfliteSource:
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
         if operator.name == "AVERAGE_POOL_2D":
-            # At a border an average has fewer terms, which explicit padding would change, so the operator stays whole.
+            # At a border, an average has fewer terms, which explicit padding would change, so the operator stays whole.
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED

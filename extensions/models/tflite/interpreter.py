@@ -13,7 +13,7 @@ import numpy as np
 
 from memplan.extensions.models.tflite.model import read_model
 
-# An input of a wide integer type may be an index into a table of the model, so only 0 and 1 are drawn for it.
+# An input of a wide integer type may be an index into a table of the model, so draw only 0 and 1 for the input.
 _RUN = """
 import os, sys
 out = os.fdopen(os.dup(1), "wb")

@@ -220,7 +220,7 @@ def _has_bytes(buffer: Table) -> bool:
 
 def _operator_name(code: Table) -> tuple[str, bool]:
     """Return the name of an operator code, and whether it is custom."""
-    # The old field holds one byte, and larger codes are only in the new field, so take the larger number.
+    # The old field of an operator code holds one byte, and only the new field holds larger codes, so take the maximum.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
     return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)

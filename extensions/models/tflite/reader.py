@@ -59,7 +59,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     )
     unknown = () if options.dims else _unknown_scratch(model)
     imported = program.draft.make_program([*_open_findings(model), *warnings, *unknown], own_peak, own_offsets)
-    # TFLite Micro's plan has longer lifetimes for subgraph inputs and outputs, so its peak is computed separately.
+    # TFLite Micro's plan has longer lifetimes for subgraph inputs and outputs, so compute that plan's peak separately.
     if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
         imported = replace(imported, planner_peak=lambda: _runtime_peak(model))
     return ethos_u.add_regions(model, imported)
@@ -90,7 +90,8 @@ class _Program:
         self.options, self.alignment = options, options.alignment or ALIGNMENT
         main = model.subgraphs[0]
         self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
-        counted = options.model_copy(update={"scratch": {}})  # the rules of TFLite Micro's kernels add the scratch
+        # The rules of TFLite Micro's kernels add the scratch, so the draft must not add scratch from the options.
+        counted = options.model_copy(update={"scratch": {}})
         self.draft = OperationsDraft(None, self.given_back, counted, self.alignment)
         self.running: list[int] = []
         self.facts: dict[tuple[int, int], OperationFacts] = {}
@@ -151,7 +152,7 @@ class _Program:
             for output in operator.outputs:
                 self._declare_output(subgraph, output, written, operator)
             facts = self.facts.get((index, k))
-            # A subgraph may run several times, so read its facts only once.
+            # A subgraph may run several times, so read the facts of its operators only once.
             if facts is None:
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
@@ -173,8 +174,7 @@ class _Program:
 
     def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite
-        # Micro's.
+        # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite Micro.
         is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
@@ -200,7 +200,7 @@ class _Program:
             self._convert_if(operator, inputs, outputs)
         elif name in _LOOPS:
             self._convert_while(operator, inputs, outputs)
-        # LiteRT runs a composite as the subgraph of its decomposition.
+        # LiteRT runs a composite like a call: it runs the subgraph of the composite's decomposition.
         elif name in ("CALL", "STABLEHLO_COMPOSITE"):
             self._convert_run(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
@@ -232,7 +232,7 @@ class _Program:
         self._convert_run(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # The loop may end here, after its condition; only its state, which is alive in the whole loop, is used later.
+        # A loop may end after its condition; only the state, which is alive in the whole loop, is used later.
         self._convert_run(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 

@@ -82,7 +82,7 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
     """Return the offset of each buffer by id; raises FormatError if TFLite Micro cannot use one."""
     layout.single_pool("tflite")
     for buffer in layout.buffers:
-        # The offline plan has signed 32-bit offsets.
+        # TFLite Micro's offline plan has signed 32-bit offsets.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
             rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
             raise FormatError(f"buffer {excerpt(buffer.id)}: {rule}, got {buffer.offset}")
@@ -93,7 +93,7 @@ def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 
-# The fields of Model in the schema. A file with more of them has a newer schema, whose new fields are unknown.
+# A Model table with more fields than these has a newer schema, whose new fields are unknown.
 _KNOWN_FIELDS = 10
 _BUFFERS, _METADATA = 4, 6
 

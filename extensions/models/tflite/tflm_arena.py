@@ -20,10 +20,10 @@ from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, ven
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.foreign.model_options import ModelOptions
 
-# MicroArenaBufferAlignment of TFLite Micro.
+# TFLite Micro calls this alignment in bytes MicroArenaBufferAlignment.
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
-# Element types by their numbers in TensorType of TFLite's schema.
+# Numbers of element types in TensorType of TFLite's schema
 _FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
 _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
 """The operators with weights: the positions of their data input and of their weights."""
@@ -179,8 +179,8 @@ class _ArenaRequests:
         for graph, requests in zip(self.model.subgraphs, self.tensors, strict=True):
             for operator in graph.operators:
                 for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
-                    requests[index] = None  # a handle has no bytes in the head: its kernel stores the variable's number
-        for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
+                    requests[index] = None  # The kernel of a handle stores a variable's number, not data.
+        for each in scratch_of_model(self.model)[0]:  # Visit scratch requests in the order in which kernels make them.
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
             rows.append((each.id, _Request(round_up(each.size))))
 
@@ -211,7 +211,7 @@ def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], ti
 
 def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
     size = _bytes(tensor)
-    # Constants are in flash; variables are in the tail unless the file's plan has an offset for them.
+    # Constants are in flash; variables are in the tail unless the file's plan has an offset for the variable.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
     return _Request(round_up(size), None if offset < 0 else offset)
@@ -237,7 +237,7 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 
     Takes O(n^2) time, as the original does.
     """
-    # As in TFLite Micro, tensors with an offset in the file come first; others are placed around them.
+    # As in TFLite Micro, tensors with an offset in the file are placed first, and the others around them.
     fixed = [request for request in requests if request.offset is not None]
     others = sorted((request for request in reversed(requests) if request.offset is None), key=lambda each: -each.size)
     placed: list[tuple[int, int, _Request]] = []
@@ -284,7 +284,7 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:
         return rule(inputs, outputs)
-    except (IndexError, AttributeError):  # the operator has fewer inputs or dimensions than its kernel requires
+    except (IndexError, AttributeError):  # An operator may have fewer inputs or dimensions than its kernel requires.
         return None
 
 

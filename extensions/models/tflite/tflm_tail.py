@@ -104,7 +104,7 @@ class Space:
 
     def allocate_in_tail(self, size: int, alignment: int = ALIGNMENT) -> None:
         """Allocate persistent bytes in the tail."""
-        if size:  # a kernel without data makes no allocation, so the tail is not aligned either
+        if size:  # A kernel without data makes no allocation, so the tail is not aligned either.
             self.tail = -(-(self.tail + size) // alignment) * alignment
             self.least = max(self.least, self.top + self.tail)
             self.unguarded = max(self.unguarded, self.head + self.tail)
@@ -188,7 +188,7 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
         if tensor.is_variable and place < 0:
             space.allocate_in_tail(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
-    # The planner's rows are between the two ends, each of which is rounded up.
+    # The planner's rows are between the arena's head and tail, each of which is rounded up.
     between = round_up(space.top) + rows + round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
     space.temporary = max(space.temporary, round_up(space.top) + rows)

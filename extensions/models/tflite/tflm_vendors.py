@@ -42,7 +42,7 @@ def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bo
 
 def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
     """Return the bytes of each scratch buffer of a vendor's kernel; None if unknown."""
-    if is_on_npu(operator, target):  # an 8-byte address and a size for each tensor
+    if is_on_npu(operator, target):  # For each tensor, the kernel needs an 8-byte address and a size.
         count = len(operator.inputs) + len(operator.outputs)
         return 8 * count, target.runtime("Size").size * count
     if operator.name == "SOFTMAX" and target.kernels == "esp-nn":
@@ -112,7 +112,7 @@ def _round_up(number: int, step: int) -> int:
 
 def _cmsis_scratch(name: str, at: _Window, target: Target) -> int | None:
     (rows, _, channels), (height, width), out = at.image, at.kernel, at.out
-    if name == "FULLY_CONNECTED":  # kernels with vectors store sums of the weights
+    if name == "FULLY_CONNECTED":  # Kernels with vector instructions store sums of the weights.
         return 4 * out[2] if target.is_vector else 0
     if name == "AVERAGE_POOL_2D":
         return 4 * channels if target.is_dsp else 0

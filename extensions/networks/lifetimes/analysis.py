@@ -107,7 +107,7 @@ def _problem_of_lifetimes(
             row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
             if variable.pools is not None:
                 row["pools"] = variable.pools
-            if i != span.variable:  # an alias has no lifetime fields: it is alive as long as its buffer
+            if i != span.variable:  # An alias is alive as long as its buffer, so it has no lifetime fields.
                 row["alias_of"] = timeline.variables[span.variable].id
                 row["alias_offset"] = variable.distance
             elif len(intervals) == 1:

@@ -32,7 +32,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     alive = steps.run(graph, order)
     over = input_of_output_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
-    # Rows are dictionaries as in JSON, since rows with equal fields are converted to columns in one fast step.
+    # Rows with equal fields are converted to columns in one fast step, so rows are dictionaries as in JSON.
     rows: list[dict[str, Any]] = []
     for tensor, spans in alive.items():
         if tensor in over:
@@ -117,7 +117,7 @@ class _Steps:
         if more > 0:
             self.rows.append(_buffer_row(f"{prefix}work", more, [(start, end)], self.alignment))
         for outside in graph.new_tensors[operation]:
-            if outside in counted:  # a region creates this tensor, so it is not alive in the operation's first step
+            if outside in counted:  # A region creates the tensor, so the tensor is not alive in the first step.
                 del counted[outside][0]
         if all(region.kind == "branch" for region in row.regions):
             read = {outside for region in row.regions for _, outside in region.outer}

@@ -123,7 +123,7 @@ class _Execution:
         self.pieces_of: dict[int, range] = {}
         for root, (_, offset) in places.items():
             self._cut_into_pieces(root, offset)
-        # Unsigned 64 bits suffice for ends, as offsets are below 2^63 and sizes at most 2^62.
+        # Offsets are below 2^63 and sizes at most 2^62, so unsigned 64 bits suffice for ends.
         self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
         pools = {pool: k for k, (pool, _) in enumerate(places.values())}
         self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)

@@ -68,7 +68,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
             uses.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # within a statement, reads precede writes
+        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # In each statement, reads precede writes.
     return uses
 
 
@@ -218,7 +218,7 @@ class _Walk:
 
     def _crosses_iterations(self, loop: Loop) -> bool:
         """Return True if an iteration may read a value of an earlier iteration; only this loop uses the variable."""
-        if loop.body.depth <= self.born_at:  # the loop contains the call, and each call creates its own variable
+        if loop.body.depth <= self.born_at:  # If a loop contains the call, each call creates a separate variable.
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

@@ -56,7 +56,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # Skip planning function by function if a buffer persists between calls: a workspace lasts for one call only.
+    # A workspace lasts for one call, so planning function by function is impossible if a buffer persists between calls.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 

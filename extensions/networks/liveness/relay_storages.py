@@ -142,7 +142,7 @@ class _Allocator:
         self.at[root] = storage = self.made[token.storage]
         storage.realloc &= not token.has_grown
         self._counted |= {name, root}
-        # Count one extra use, which is never released, so that a storage without `realloc` is not reused.
+        # A storage without `realloc` must not be reused, so count one extra use that is never released.
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:

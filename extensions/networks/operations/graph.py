@@ -239,7 +239,7 @@ class OperationGraph(Value):
                     if tensor >= len(self.size):
                         yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
             if row.work < 0:
-                # Negative work may cancel at most the bytes of new outputs, so live bytes do not fall.
+                # Live bytes must not fall, so negative work may cancel at most the bytes of an operation's new outputs.
                 made_here = {
                     tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
                 }

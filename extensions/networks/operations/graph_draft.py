@@ -131,7 +131,7 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # A buffer that several branches use must stay one tensor of this graph, even if nothing reads it later.
+            # A buffer that several branches use must stay one tensor of the graph, even if nothing reads it later.
             branches = [self._locate_statements(where, *block) for block in nested_blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
@@ -157,7 +157,7 @@ class GraphDraft:
             exact = self._counted_inside(k, statement if len(group) == 1 else None, apart)
             fields["regions"], inside = self._regions(group, deep, exact)
             work += inside - sum(map(self._bytes, exact))
-        # Negative work must not cancel more than the bytes of new outputs.
+        # Negative work must not cancel more than the bytes of an operation's new outputs.
         work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._exists(root)))
         self.made.update(makes)
         return GraphOperation(

@@ -42,7 +42,7 @@ def _validate_attribute(value: object) -> object:
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
     PlainValidator(_validate_attribute),
-    PlainSerializer(lambda value: value),  # pydantic's serializer of the union would warn about lists
+    PlainSerializer(lambda value: value),  # Pydantic's serializer of the union would warn about lists.
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]

@@ -83,7 +83,7 @@ def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collec
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # Exclude operations that read an input twice, e.g. as a broadcast view: they may read overwritten elements.
+        # An operation that reads an input twice, such as a broadcast view, may read overwritten elements.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
         if is_free and _comparable_form(graph, tensor) == _comparable_form(graph, made):
             yield 0, j

@@ -18,7 +18,7 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.permanent_tensors and tensor not in row.outputs
-        # Larger outputs are excluded, as they would invalidate the proof of commits from the end (decision 055).
+        # Exclude outputs larger than the input: they would invalidate the proof of commits from the end (decision 055).
         if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:
             candidates.setdefault(output, []).append(tensor)
     return candidates
@@ -30,7 +30,7 @@ def input_of_output(graph: OperationGraph, operation: int, before: Container[int
     All other readers of such an input are in `before`, and each input is overwritten at most once. Among such
     assignments, one that saves the most bytes is returned.
     """
-    if not graph.ops[operation].may_overwrite:  # a shortcut for nearly all operations
+    if not graph.ops[operation].may_overwrite:  # Nearly all operations overwrite nothing, so return early.
         return {}
     wanted = {
         output: [

@@ -268,7 +268,7 @@ class Operations(WireValue):
         try:
             TopologicalSorter(called).prepare()
         except CycleError as error:
-            # Reverse the error's list, which has callees before callers; it ends with its first function again.
+            # The error's list has callees before callers, and its first function also at the end, so reverse the list.
             cycle: list[str] = error.args[1][:0:-1]
             first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
             names = [*cycle[first:], *cycle[: first + 1]]

@@ -29,7 +29,7 @@ def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
     position: dict[int, int] = {}
-    if order == range(len(graph.ops)):  # needs no check: validation of the graph checked its given order
+    if order == range(len(graph.ops)):  # Validation of the graph checked the given order already.
         position = dict(enumerate(order))
     for k, operation in enumerate(order if not position else ()):
         if not 0 <= operation < len(graph.ops) or operation in position:

@@ -70,7 +70,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     inputs, results = {*entry.params, *state}, {*entry.results, *state}
     draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
-        # An operation that reads the unread inputs is added first, so that their bytes count at the start.
+        # Add an operation that reads the unread inputs first, so that the bytes of these inputs count at the start.
         groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
         draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):

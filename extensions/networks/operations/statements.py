@@ -134,7 +134,7 @@ def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
     """Yield (field, index, name) for each buffer that a statement names itself, outside of nested statements."""
-    known = type(statement).model_fields  # checked first, as getattr of a missing field is slow
+    known = type(statement).model_fields  # As getattr of a missing field is slow, check the known fields first.
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name

@@ -93,7 +93,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     price[sink] = ENDLESS
     for tensor, size in enumerate(graph.working_bytes):
         maker, node = graph.maker[tensor], n + tensor
-        # A tensor that is written only after the operation is skipped, as it is not alive while the operation runs.
+        # A tensor that is written only after an operation is not alive while the operation runs, so skip the tensor.
         if size == 0 or (maker is not None and where[maker] == sink):
             continue
         if maker is None or maker in before:

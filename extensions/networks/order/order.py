@@ -54,12 +54,12 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     note, began = running.note or ignore_report, running.deadline.passed_s
     given = answer_for_given_order(asked)
     options = options.resolve_limit(given.peak)
-    # The given order is reported first, so that even the shortest time limit yields an answer.
+    # Report the given order first, so that even the shortest time limit yields an answer.
     first_answer = given.answer_without_plan(options.limit) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
-    # Reserve time for the steps after the search, as they do not check the time limit.
+    # The steps after the search do not check the time limit, so reserve time for these steps.
     running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         found: OrderAnswer = load_search("recompute")(asked, options, running)

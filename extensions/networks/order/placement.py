@@ -74,7 +74,7 @@ def order_and_plan(
     limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
-        # This goal needs little time for plans: they only choose among orders with equal live peaks.
+        # With the goal "alive", plans only choose among orders with equal live peaks, so plans need little time.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
@@ -84,7 +84,7 @@ def order_and_plan(
     order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
-    # If the search for orders ends early with a proof, the plans get its remaining time.
+    # If the search for orders ends early with a proof, plans get the remaining time of the search.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -131,7 +131,7 @@ class PlannedOrders:
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The search's own order is planned before random ones, as it more often has a plan without gaps.
+        # The search's own order has a plan without gaps more often than random orders, so plan the own order first.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
@@ -206,7 +206,7 @@ class PlannedOrders:
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
-            # The first half has the least live peak; the rest may have more, up to the peak of the best plan.
+            # The first half of random orders has the least live peak; the others may reach the peak of the best plan.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self.search.random_order(budget, seed)
             if other is not None and peak_of(self.graph, other) <= budget:

@@ -20,16 +20,16 @@ class PieceTable(NamedTuple):
     above 1, if both touch the same cell of the grid. Cells begin at offsets o with (o + shift) % grid == 0.
     """
 
-    size: I64  # (n,)
-    lowest: I64  # (n,)
-    highest: I64  # (n,)
-    step: I64  # (n,)
-    first: I64  # (n + 1,)
-    other: I64  # (e,)
-    price: I64  # (e,), NEVER for pairs that must not meet
-    grid: I64  # (e,)
-    gap: I64  # (e,)
-    reserved: Rows  # (r, 2), ascending and disjoint
+    size: I64  # (n,): size of each buffer, in units
+    lowest: I64  # (n,): lowest start of each buffer, in units
+    highest: I64  # (n,): highest start of each buffer, in units
+    step: I64  # (n,): distance between the possible starts of each buffer, in units
+    first: I64  # (n + 1,): start of each buffer's entries, then the end of the last buffer's entries
+    other: I64  # (e,): other buffer of each entry's pair
+    price: I64  # (e,): price of each entry's pair, or NEVER if the pair must not meet
+    grid: I64  # (e,): size of the grid cells that each entry's pair must not share, in units
+    gap: I64  # (e,): distance in units below which each entry's pair meets
+    reserved: Rows  # (r, 2): start and end of each reserved range, in units; the ranges are ascending and disjoint
     shift: int
 
 
@@ -45,9 +45,9 @@ class LeastPrice(NamedTuple):
 
     upper: int
     most_nodes: int
-    at: I64  # (n,)
-    counts: I64  # (3,)
-    flag: I64  # (1,)
+    at: I64  # (n,): output, the start of each buffer in the best plan
+    counts: I64  # (3,): output, the nodes, the lower bound on the price, and the best price or `upper`
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_price = LIBRARY.kernel("least_price", tables=2)
@@ -66,19 +66,19 @@ class Orders(NamedTuple):
     or `upper`).
     """
 
-    known: Rows  # (m, k)
-    distance: I64  # (m,)
-    twin: I64  # (n,)
-    guide: I64  # (n,)
-    charge: I64  # (k,)
+    known: Rows  # (m, k): known sets of pairs that meet, one set per row and one pair per column
+    distance: I64  # (m,): least number of pairs by which the set must differ from each known set
+    twin: I64  # (n,): buffer below which each buffer must not be, or -1
+    guide: I64  # (n,): start of each buffer in a guiding plan, whose order of each pair is tried first
+    charge: I64  # (k,): charge of each pair if the pair meets
     base: int
     scale: int
     least: int
     upper: int
     most_nodes: int
-    at: I64  # (n,)
-    counts: I64  # (2,)
-    flag: I64  # (1,)
+    at: I64  # (n,): output, the start of each buffer in the best plan
+    counts: I64  # (2,): output, the nodes, and the best price or `upper`
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_orders = LIBRARY.kernel("least_orders", tables=2)
@@ -92,13 +92,13 @@ class Walk(NamedTuple):
     the two plans.
     """
 
-    at: I64  # (n,)
-    best: I64  # (n,)
-    numbers: I64  # (3,)
+    at: I64  # (n,): start of each buffer in the present plan
+    best: I64  # (n,): start of each buffer in the best plan so far
+    numbers: I64  # (3,): random state, which is not 0, then the prices of the present plan and of the best plan
     heat: float
     steps: int
     goal: int
-    flag: I64  # (1,)
+    flag: I64  # (1,): flag that another thread sets to stop the walk
 
 
 walk = LIBRARY.kernel("walk", tables=2)
@@ -112,10 +112,10 @@ class Cliques(NamedTuple):
     pair plus 1. The kernel fills `found` with cliques of more than `least` excess units, each preceded by its size.
     """
 
-    size: I64  # (n,)
+    size: I64  # (n,): size of each buffer, in units
     capacity: int
-    pair: Rows  # (n, n)
-    saved: F64  # (k,)
+    pair: Rows  # (n, n): number of each priced pair plus 1; 0 if the pair may meet without a price, -1 if it must not
+    saved: F64  # (k,): units that each pair saves in the current solution
     starts: int
     rounds: int
     seed: int
@@ -131,16 +131,16 @@ class Packing(NamedTuple):
     scratch space.
     """
 
-    price: F64  # (m,)
-    gain: F64  # (c,)
-    first: I64  # (c + 1,)
+    price: F64  # (m,): price of each row
+    gain: F64  # (c,): gain of each column
+    first: I64  # (c + 1,): start of each column's entries, then the end of the last column's entries
     row: I64
     value: F64
-    basis: I64  # (m,)
-    level: F64  # (c,)
-    dual: F64  # (m,)
+    basis: I64  # (m,): scratch space with one entry per row
+    level: F64  # (c,): output, the value of each column in the solution
+    dual: F64  # (m,): output, the value of each row in the solution
     most_pivots: int
-    flag: I64  # (1,)
+    flag: I64  # (1,): flag that another thread sets to stop the solver
 
 
 find_cliques = LIBRARY.kernel("find_cliques", tables=1)

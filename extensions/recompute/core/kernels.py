@@ -19,21 +19,21 @@ class Reruns(NamedTuple):
     has run. `maker` is -1 for a given tensor; a tensor with `is_there` 0 takes no bytes before it is written.
     """
 
-    input_first: I64  # (n + 1,)
+    input_first: I64  # (n + 1,): start of each operation's inputs, then the end of the last operation's inputs
     input: I64
-    output_first: I64  # (n + 1,)
+    output_first: I64  # (n + 1,): start of each operation's outputs, then the end of the last operation's outputs
     output: I64
-    before_first: I64  # (n + 1,)
+    before_first: I64  # (n + 1,): start of each operation's entries in `before`, then the end of the last entries
     before: I64
-    behind_first: I64  # (n + 1,)
+    behind_first: I64  # (n + 1,): start of each operation's entries in `behind`, then the end of the last entries
     behind: I64
-    is_again: I64  # (n,)
-    work: I64  # (n,)
-    cost: I64  # (n,)
-    size: I64  # (m,)
-    maker: I64  # (m,)
-    is_there: I64  # (m,)
-    is_kept: I64  # (m,)
+    is_again: I64  # (n,): 1 for each operation that may run again, else 0
+    work: I64  # (n,): bytes of each operation's workspace
+    cost: I64  # (n,): cost of one run of each operation
+    size: I64  # (m,): bytes of each tensor
+    maker: I64  # (m,): number of the operation that writes each tensor, or -1 for a given tensor
+    is_there: I64  # (m,): 1 for each tensor that takes bytes before it is written, else 0
+    is_kept: I64  # (m,): 1 for each tensor that is needed at the end, else 0
 
 
 class StayRows(NamedTuple):
@@ -42,9 +42,9 @@ class StayRows(NamedTuple):
     Each use of a tensor ends a stay and starts the next one; the last stay has no end.
     """
 
-    stay_first: I64  # (m + 1,)
-    tensor: I64  # by stays
-    end: I64  # by stays: the operation that ends the stay, or n
+    stay_first: I64  # (m + 1,): start of each tensor's stays, then the end of the last tensor's stays
+    tensor: I64  # (stays,): tensor of each stay
+    end: I64  # (stays,): operation that ends each stay, or n for a stay without end
 
 
 class Replay(NamedTuple):
@@ -57,16 +57,16 @@ class Replay(NamedTuple):
     """
 
     budget: int
-    order: I64  # (n,)
+    order: I64  # (n,): operations in the order of their first runs
     drop: I64
-    change_first: I64  # (tries + 1,)
+    change_first: I64  # (tries + 1,): start of each try's changes, then the end of the last try's changes
     change: I64
-    peak: I64  # (tries,)
-    cost: I64  # (tries,)
-    excess: F64  # (tries,)
+    peak: I64  # (tries,): output, the peak of each try, or -1 if the program has too many steps
+    cost: I64  # (tries,): output, the cost of all runs of each try
+    excess: F64  # (tries,): output, the bytes above the budget of each try, summed over the steps
     run: I64
-    flag: I64  # (1,)
-    answer: I64  # (2,)
+    flag: I64  # (1,): flag that another thread sets to stop the replays
+    answer: I64  # (2,): output, the steps of the last try, and the steps of all tries
 
 
 replay_drops = LIBRARY.kernel("replay_drops", tables=3)
@@ -92,18 +92,18 @@ class Annealing(NamedTuple):
     seed: int
     steps: int
     heat: float
-    order: I64  # (n,): changed
-    drop: I64  # changed
+    order: I64  # (n,): operations in the order of their first runs, which the kernel changes
+    drop: I64  # (all stays,): kind of drop of each stay, which the kernel changes
     stay: I64
-    begin: I64  # by stays
+    begin: I64  # (all stays,): position at which each stay begins in the order 0, 1, ...
     run: I64
     mark: I64
-    cost: I64  # by marks, as are the next three: updated by cheaper programs
+    cost: I64  # (marks,): cost of the cheapest program at each mark; cheaper programs update this and the next three
     peak: I64
     orders: I64
     drops: I64
-    flag: I64  # (1,)
-    answer: I64  # (4,): output: steps, number of improvements, and peak and cost of `drop`
+    flag: I64  # (1,): flag that another thread sets to stop the search
+    answer: I64  # (4,): output, the steps, the number of improvements, and the peak and the cost of `drop`
 
 
 anneal = LIBRARY.kernel("anneal", tables=3)
@@ -127,9 +127,9 @@ class LeastRuns(NamedTuple):
     budget: int
     most: int
     node_limit: int
-    run: I64  # output
-    answer: I64  # (4,): steps of the run, the cost of repeated runs, the lower bound on that cost, states
-    flag: I64  # (1,)
+    run: I64  # (most runs,): output, the operations of the cheapest runs found, in order
+    answer: I64  # (4,): output, the number of runs, the cost of repeated runs, the lower bound on that cost, the states
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_work = LIBRARY.kernel("least_work", tables=2)
@@ -153,12 +153,12 @@ class LeastTime(NamedTuple):
     budget: int
     most: int
     node_limit: int
-    transfer: I64  # (m,): the transfer time of each tensor; -1 if it cannot be sent
-    kind: I64  # output: 0 for runs, 1 for sent tensors, 2 for fetched tensors
-    what: I64  # output: the operation or tensor of each step
-    start: I64  # output: the start time of each step
-    answer: I64  # (4,): steps, the time, the lower bound on the time of all programs, states
-    flag: I64  # (1,)
+    transfer: I64  # (m,): transfer time of each tensor, or -1 if the tensor cannot be sent
+    kind: I64  # (most steps,): output, 0 for each step that runs an operation, 1 if it sends a tensor, 2 if it fetches
+    what: I64  # (most steps,): output, the operation or tensor of each step
+    start: I64  # (most steps,): output, the start time of each step
+    answer: I64  # (4,): output, the steps, the time, the lower bound on the time of all programs, and the states
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_time = LIBRARY.kernel("least_time", tables=2)
@@ -179,14 +179,14 @@ class Sequence(NamedTuple):
     tensor can be sent once the run `made` has ended.
     """
 
-    before: I64  # (n + 1,): the time before each run, and at the end, without waiting for transfers
-    bytes: I64  # (n + 1,): bytes during each run, and at the end, if no tensor is offloaded
-    tensor: I64  # by stays, as are all following columns
+    before: I64  # (n + 1,): start time of each run, then of the end, if no run waits for a transfer
+    bytes: I64  # (n + 1,): bytes during each run, then at the end, if no tensor is offloaded
+    tensor: I64  # (stays,): tensor of each stay; the columns that follow also have one entry per stay
     size: I64
     made: I64
-    begin: I64  # ascending
+    begin: I64  # (stays,): run with which each stay begins, ascending
     end: I64
-    transfer: I64  # the time to send the tensor, or to fetch it
+    transfer: I64  # (stays,): time to send each stay's tensor, which is also the time to fetch it
 
 
 class AwayChoice(NamedTuple):
@@ -200,13 +200,13 @@ class AwayChoice(NamedTuple):
     goal: int
     seed: int
     work: int
-    first: I64  # by stays: changed
-    last: I64  # changed
-    send: I64  # by stays: output: the start of the transfer, or -1
+    first: I64  # (stays,): first run during which each stay is offloaded, or -1; the kernel changes it
+    last: I64  # (stays,): last run during which each stay is offloaded, or -1; the kernel changes it
+    send: I64  # (stays,): output, the time at which the transfer of each stay starts, or -1
     fetch: I64
-    late: I64  # (n + 1,): output: each run's delay by transfers
-    flag: I64  # (1,)
-    answer: I64  # (3,): output: the time, the work and the number of rounds
+    late: I64  # (n + 1,): output, the delay of each run, then of the end, by transfers
+    flag: I64  # (1,): flag that another thread sets to stop the search
+    answer: I64  # (3,): output, the time, the work and the number of rounds
 
 
 choose_away = LIBRARY.kernel("choose_away", tables=2)

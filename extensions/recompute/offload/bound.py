@@ -46,7 +46,7 @@ class LinkedBound:
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # The bytes at the start and at the end are alive in every program.
+        # The bytes at the start and at the end are alive in every program, so no limit can be below these bytes.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._operation_rows(away))
 
@@ -70,7 +70,7 @@ class LinkedBound:
         if self._is_long_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # Doubling ends, as a time in which everything is recomputed or transferred suffices.
+        # Doubling of the time ends, because in some finite time everything can be recomputed or transferred.
         while not self._is_long_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:

@@ -118,12 +118,12 @@ class _Search:
         self.floor = max(peak_lower_bound(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # Represent an operation with regions as a single run with one workspace, which is not repeated.
+        # An operation with regions becomes a single run with one workspace, and is never repeated.
         roomy = enlarge_workspaces_for_regions(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
-        # Search fewer states without a limit, as each of the many points has little time.
+        # Without a limit, each of the many points has little time, so search fewer states.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
@@ -147,7 +147,7 @@ class _Search:
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._points_by_limits(sorted(limits, reverse=True))
         rows = drop_dominated(points, self.options, self.most)
-        # Omit the operation that proves a bound, as its checker does not support links.
+        # The checker of a bound does not support links, so omit the operation that proves the bound.
         return [
             row.model_copy(update={"extra_cost_lower_bound": self.time_bound(row.peak) or 0, "bound_operation": None})
             for row in rows
@@ -159,7 +159,7 @@ class _Search:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
         for at, bound in self.bounds.items():
-            # A bound on time for a larger limit also holds for a smaller one.
+            # A bound on the time for a larger limit also holds for a smaller limit.
             if limit <= at and most is not None:
                 most = None if bound is None else max(most, bound)
         return None if limit < self.floor else most
@@ -168,7 +168,7 @@ class _Search:
         """Return points within a limit; if plans exceed it, programs with lower live peaks are planned too."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            # With counted work, each search gets half the work of the previous one.
+            # With counted work, each search gets half the work of the previous search.
             found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
@@ -182,7 +182,7 @@ class _Search:
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
         """Return the points of programs within each of the falling limits."""
         found = []
-        # Visit limits from the whole range first, in case the time is short.
+        # The time may be short, so visit limits from the whole range first.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]
         for k, limit in enumerate(limits):
             if k and self.control.is_over:
@@ -230,14 +230,14 @@ class _Search:
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
         """Return a choice of offloaded tensors for each sequence that may beat the best one, fastest first."""
         tries = list[_Try]()
-        # Try the sequence without clones first, then the sequences closest to the limit.
+        # Try the sequence without clones first, then the sequences whose peaks are closest to the limit.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Try(runs, chosen))
-                    # Lower `least`, so that sequences that take longer even without transfers are skipped.
+                    # Sequences that take longer than `least` even without transfers are skipped, so lower `least`.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
@@ -281,6 +281,6 @@ class _Search:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
-        # Replay the steps, since states count one copy of a tensor that is recomputed while it is being sent.
+        # States count one copy of a tensor that is recomputed while being sent, so replay the steps.
         is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

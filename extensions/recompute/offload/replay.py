@@ -61,11 +61,11 @@ class _Replay:
             if maker is None and (self.graph.readers[t] or t in self.graph.kept)
         ]
         self.of_tensor: dict[int, list[Copy]] = {copy.tensor: [copy] for copy in self.copies}
-        self.apart: dict[int, int] = {}  # the arrival time of each sent tensor
+        self.apart: dict[int, int] = {}  # Each sent tensor has an arrival time.
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # `changed` maps tensors to operations that change them in place, `waiting` operations to later operations.
+        # `changed` maps tensors to operations that change them in place, and `waiting` operations to later operations.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -141,7 +141,7 @@ class _Replay:
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # Include the bytes at the start and at the end, where no step begins.
+        # No step begins at the start or at the end of a program, so include the bytes at both ends here.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -218,7 +218,7 @@ class _Addresses:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # the intact values in the order of `begins`; their ranges are disjoint
+        self.copies: list[int] = []  # The intact values have the order of `begins`, and their ranges are disjoint.
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]

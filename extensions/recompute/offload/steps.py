@@ -46,7 +46,7 @@ def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> Link
     stays = {t for t, size in enumerate(graph.working_bytes) if not size}
     for v, row in enumerate(graph.ops):
         stays.update(set(row.outputs).difference(graph.new_tensors[v]))
-    # Use the decimal value as written, so that 0.1 is exactly a tenth.
+    # Use the decimal value of the speed as written, so that 0.1 is exactly a tenth.
     speed = Fraction(repr(link))
     transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.working_bytes)]
     return LinkedGraph(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])

@@ -153,7 +153,7 @@ class LayerTilings:
                 tables.append((size, work, lengths[0], [[1] * len(spans), *lengths[1:]], varies))
             axes.append(_axis_table(tables))
         of, tables = max(1, out.channels), list[_Table]()
-        # Try only equal parts without bursts, as the time of a tile is then a convex function of its channels.
+        # Without bursts, the time of a tile is a convex function of its channels, so try only equal parts.
         for size in tile_sizes(of) if self.target.link.burst > 1 else _even_sizes(of):
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
@@ -211,7 +211,7 @@ class LayerTilings:
                 traffic[k] = traffic[k] + total
                 bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
-            # The first order decides for both: an operand is loaded once in both orders, or more than once in both.
+            # Both orders load an operand once, or both load it more than once, so the first order decides for both.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
@@ -247,7 +247,7 @@ class LayerTilings:
             wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
-            # Next, evaluate the tilings with the lowest bounds in each of several ranges of bytes.
+            # Evaluate the tilings with the lowest bounds in each of several ranges of bytes before all other tilings.
             ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
             leading = [
                 wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]

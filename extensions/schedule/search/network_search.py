@@ -97,7 +97,7 @@ class NetworkSearch:
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
-            # Retain no tensor for later steps in the last attempt, so that all slots that fit can be placed.
+            # In the last attempt, retain no tensor for later steps, so that all slots that fit can be placed.
             keeps = room >= least and attempt + 1 < MOST_PLACED
             steps = self._best_steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:

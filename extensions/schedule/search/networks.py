@@ -144,7 +144,7 @@ def network_answer(
             for number, region in enumerate(regions)
         ),
     )
-    # Set the gap to 0 for a value that exceeds the bound only by rounding.
+    # A value that exceeds the bound only by rounding has a gap of 0.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
@@ -201,7 +201,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # skip an operation whose output nothing needs
+            continue  # Nothing needs the output of the operation, so skip the operation.
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.choose_alternative(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)

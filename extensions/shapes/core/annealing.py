@@ -17,13 +17,13 @@ class Stacking(NamedTuple):
     `random[0]` is the seed, which must not be 0.
     """
 
-    first: I64  # (n + 1,)
+    first: I64  # (n + 1,): start of each buffer's live sets in `sets`, then the end of the last buffer's live sets
     sets: I64
-    size: Rows  # (n, k)
-    least: Rows  # (n, k)
-    bound: I64  # (k,), all at least 1
-    order: I64  # (n,)
-    random: I64  # (1,)
+    size: Rows  # (n, k): size of each buffer at each value of the symbols
+    least: Rows  # (n, k): least offset of each buffer at each value of the symbols
+    bound: I64  # (k,): lower bound on the peak at each value of the symbols, at least 1
+    order: I64  # (n,): buffers in the order in which they are stacked, replaced by the best order found
+    random: I64  # (1,): state of the random generator, initially the seed
     live_sets: int
     moves: int
     heat: float

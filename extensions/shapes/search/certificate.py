@@ -40,7 +40,7 @@ def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda
         sized.form_of[sized.members],
         np.array([float(sized.space.magnitude_bound(row) or 0) for row in sized.forms]),
     )
-    # If the table has no room for all live sets, keep those with the most bytes.
+    # If the table has no room for all live sets, keep the live sets with the most bytes.
     largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
     row_of = np.full(sized.live_sets, -1)
     row_of[largest] = np.arange(sized.live_sets)
@@ -179,11 +179,11 @@ class ProofByBoxes:
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
         symbols = self.sized.space.symbols
         columns = self.sized.space.fill_atoms({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
-        # Evaluate only forms that are not proved in the box, as the others are within the ratio there.
+        # Forms that are proved in a box are within the ratio there, so evaluate only the other forms.
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
         load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
-        # A bound of 0 violates every ratio if a pin is above it, which is possible even for sizes of 0.
+        # If a pin is above a bound of 0, which is possible even for sizes of 0, the bound violates every ratio.
         worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
         for at in np.argsort(-worst, kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS

@@ -107,7 +107,7 @@ class _Search:
         self._add_points(samples(sized.space, SAMPLES))
         if (order := order_for_any_sizes(sized)) is not None:
             self._add_order(order)
-            # Prove optimality if there are explicit conflicts or views: the optimum may then exceed the bound.
+            # With explicit conflicts or views, the optimum may exceed the bound, so optimality needs a proof.
             is_at_bound = not (sized.apart or sized.views) or self._prove_ratio([order], Fraction(0)).found == "proved"
             if is_at_bound:
                 return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
@@ -197,7 +197,7 @@ class _Search:
     def _is_late(self, until: float) -> bool:
         return time.monotonic() > until or self.control.is_over
 
-    # Sampled values and known orders
+    # The following methods add sampled values of the symbols and known orders.
 
     def _add_points(self, points: Sequence[Values]) -> None:
         """Add values of the symbols to the sample."""
@@ -263,19 +263,19 @@ class _Search:
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         return [rows[i] for i in covers[first_optimal(worst)]]
 
-    # Proofs
+    # The following methods prove the results of orders.
 
     def _program_of(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
-            assert program is not None  # orders were adapted to pins when they were added
+            assert program is not None  # Orders were adapted to pins when they were added, so each order has a program.
             self.programs[order] = program
         return self.programs[order]
 
     def _first_result(self, order: Order) -> ProvedPrograms:
         """Return the result for an order before any proof."""
         program = program_of(self.sized, order, lambda: True)
-        assert program is not None  # orders were adapted to pins when added
+        assert program is not None  # Orders were adapted to pins when they were added, so each order has a program.
         before, self.programs = self.programs, {order: program}
         try:
             return self._proved_result([order], Verdict("open"), None)
@@ -295,7 +295,7 @@ class _Search:
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
-        # Prove a slightly larger ratio first, as the smallest ratios take the longest to prove.
+        # The smallest ratios take the longest to prove, so prove a slightly larger ratio first.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
         while ratios and not self._is_late(self.deadline):

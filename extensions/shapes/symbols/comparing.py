@@ -224,7 +224,7 @@ class Comparer:
             total = plus(total, {tuple(name for name in monomial if not name.startswith(_REST)): value})
         return total
 
-    # Several polynomials
+    # The following methods compare several polynomials.
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
         """Return the polynomials that may be the maximum somewhere; samples decide most pairs, then proofs."""

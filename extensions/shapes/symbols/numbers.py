@@ -153,7 +153,7 @@ class SymbolicNumber(int):
 
     def _is_at_most(self, other: int, less: int) -> bool:
         """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
-        if abs(int(other)) >= MAX_BYTES:  # skip the proof: the total of all sizes is checked later
+        if abs(int(other)) >= MAX_BYTES:  # The total of all sizes is checked later, so skip the proof.
             return int(self) <= int(other) - less
         room = minus(_polynomial_of(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)

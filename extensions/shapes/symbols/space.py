@@ -137,7 +137,7 @@ class Space:
             self.atoms[name] = Floor(inner, divisor) if kind == "floor" else PositivePart(inner)
         return self._names[atom]
 
-    # Values
+    # The following methods compute values of polynomials.
 
     def value(self, polynomial: Polynomial, values: Values) -> int:
         """Return the exact value of a polynomial at given values of all symbols."""
@@ -230,7 +230,7 @@ class Space:
             free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)
         return free_names
 
-    # Text
+    # The following methods write polynomials as text.
 
     def text(self, polynomial: Polynomial) -> str:
         """Return the text of a polynomial in input syntax: `64*((48*b*n*n + 63)//64) + 4096`."""

@@ -110,7 +110,7 @@ class _Program:
     def _merge_in_place(self) -> None:
         """Give each tensor that ggml computed in place the buffer of its source."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # maps each home to the last node that reads its contents
+        ends = dict(self.last)  # Each home is mapped to the last node that reads the home's contents.
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():

@@ -113,7 +113,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
     """Add the tiles and steps of all kernels to `kernels`; return the steps outside all blocks."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
-    # Rewrite the head of loops, since the splitter starts a new statement at each name followed by `=`.
+    # The splitter starts a new statement at each name followed by `=`, so rewrite the heads of loops.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
         raise FormatError("must contain tiles (pto.alloc_tile or memref.alloc), got none")
@@ -189,7 +189,7 @@ class _Kernels:
             raise FormatError(f"tile {excerpt(label)}: {rule}, got {excerpt(rest.strip())}")
         bits = HloType((), element).bits
         size = packed_bytes(f"tile {excerpt(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
-        # Each tile without an address gets a different negative number, so that no two appear to share bytes.
+        # Each tile without an address gets a different negative number, so that no two tiles appear to share bytes.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
         self.tiles.append(_Tile(label, memory, at, size))
         return len(self.tiles) - 1
@@ -255,7 +255,7 @@ class _Kernels:
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
     """Return, for each tile, the number of the tile whose buffer it shares; `loops` contains the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
-    # For each place, collect the reads of values that were written under other names.
+    # For each place in memory, collect the reads of values that were written under other names.
     again: dict[tuple[str, int, int], list[int]] = {}
     for tile in tiles:
         if tile.is_read_first:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# An unclosed string extends to the end of the line, since retrying at each quote would take quadratic time.
+# Retrying an unclosed string at each quote would take quadratic time, so the string extends to the end of the line.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(

@@ -90,7 +90,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
 
-    # Draw the program twice, because the buffers of its results are known only at its end.
+    # The buffers of a program's results are known only at the program's end, so draw the program twice.
     _, results = draw_program(())
     program, _ = draw_program(results)
     once = constants_finding(
@@ -304,7 +304,7 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        # Unknown operands, and operands that do not match, make a rule fail.
+        # A rule fails for unknown operands, and for operands that do not match.
         except (LookupError, ValueError, TypeError, StopIteration):
             shapes = []
         if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
@@ -378,7 +378,7 @@ class _Program:
         results = self._convert_block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
         both = _paired_values(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # If a state value becomes another state value, copy it before it is overwritten.
+        # A state value that becomes another state value would be overwritten, so copy the value before.
         moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
         self.draft.operation(
             "next", _buffer_names(source for source, _ in moves), _buffer_names(target for _, target in moves)

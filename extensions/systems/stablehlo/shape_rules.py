@@ -113,7 +113,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
             return UnknownNumber()
         try:
             return function(*values)
-        # The result depends on symbols, which matters only if the result is used.
+        # A result that depends on symbols matters only if the result is used, so do not raise the error here.
         except (FormatError, ZeroDivisionError):
             return UnknownNumber()
 
@@ -227,7 +227,7 @@ def _window_counts(
 
 def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
-    # The last five operands are window, strides, two dilations and pads.
+    # The last five operands are the window, the strides, two rows of dilations, and the pads.
     if given.operation.name.endswith("custom_call"):
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:

@@ -120,7 +120,7 @@ class HloOperation:
     @property
     def kind(self) -> str:
         """The operator without a redundant dialect prefix; for a custom call, its target."""
-        # Constants exist in StableHLO, arith and CHLO.
+        # The dialects StableHLO, arith and CHLO all have constants.
         if self.name.endswith(".constant"):
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
@@ -244,7 +244,7 @@ class HloModule:
 def module_of(data: bytes) -> HloModule:
     """Return the first module of a file with its functions; raises FormatError."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
-    # Cut off the resources of large constants at the end of the file.
+    # The end of the file may hold resources of large constants, so cut the resources off.
     text = text.partition("\n{-#")[0]
     aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
     text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
@@ -285,7 +285,7 @@ def _parse_type(text: str) -> HloType | None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
     element, *encoding = split_at_commas(match[2]) or [""]
     shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
-    # A bounded dimension occupies memory for its maximum size.
+    # A dimension with a bound occupies memory for the bound, which is its maximum size.
     if (bounds := _BOUNDS.search(",".join(encoding))) is not None:
         most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
         shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
@@ -319,7 +319,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_parse_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
-    # The text contains pairs (%argument = %operand).
+    # The text of the operation contains pairs (%argument = %operand).
     if name.endswith(".while") and regions and not regions[0].arguments:
         for region in regions:
             region.arguments = operands[::2]

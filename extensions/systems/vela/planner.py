@@ -138,15 +138,15 @@ class _OrderSearch:
 
     def _swap_positions(self, order: list[int], stuck: int) -> None:
         """Swap the positions of two ranges that determine the highest end; two pairs if the search is stuck."""
-        # Of ranges with equal ends, `max` returns the first, as Vela does.
+        # Of ranges with equal ends, `max` returns the first range, as Vela does.
         bottleneck = max(self.ranges, key=lambda one: one.end_address)
-        # A dictionary serves as a set that keeps its order.
+        # A dictionary serves as a set that keeps the order of insertion.
         turns: dict[int, None] = {}
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Buffers that are not alive together with the bottleneck cause the gaps, so they are picked more often.
+        # Buffers that are not alive together with the bottleneck cause the gaps, so pick these buffers more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]

@@ -68,7 +68,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
         if heading.strip() == "BufferLiveRange:":
             break
     for number, line in lines:
-        # The next heading, which ends the list, is indented less.
+        # A heading, which ends the present list, is indented less than the list's lines.
         if not line.startswith("    "):
             break
         match = _RANGE.fullmatch(line)

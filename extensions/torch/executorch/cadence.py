@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # defines the operators that constraints name
+import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # The module defines operators of constraints.
 from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlanning, PositionBasedGreedyWithHierarchy
 from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningAlgo
 from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
@@ -30,7 +30,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 
 
-class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
+class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # ExecuTorch has no type annotations.
     """Places all specs of a graph at once; specs that are already placed or pinned keep their places.
 
     If the service does not answer or finds no plan in time, ExecuTorch's own algorithm is used, with an
@@ -148,7 +148,7 @@ def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 
 
-class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
+class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # ExecuTorch has no type annotations.
     """CadenceMemoryPlanning with memplan's algorithm, to be passed as the option `memory_planning_pass`.
 
     `profile` is `speed`, `balanced` or `size`; None keeps the profile of `source`.

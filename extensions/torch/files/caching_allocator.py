@@ -208,7 +208,7 @@ class CachingAllocator:
                 k += 1
         length, address = pool.free[k]
         if length >= (self._unsplit if size < self._unsplit else size + LARGE_SEGMENT):
-            # A block that cannot be split serves only requests of nearly its size, so that few bytes are wasted.
+            # To waste few bytes, a block that cannot be split serves only requests of nearly the block's size.
             return None
         block = pool.at[address]
         pool.remove(block)
@@ -250,7 +250,7 @@ class CachingAllocator:
             pool.add(block)
         while not block.is_mapped or block.size < size:
             hole = block.next if block.is_mapped else block
-            # The range was chosen because the bytes that follow the block are free.
+            # The range was chosen because the bytes that follow the block are free, so the hole exists.
             assert hole is not None
             wanted = size - (block.size if block.is_mapped else 0)
             length = min(hole.size, _round_up(wanted, _page_bytes(pool)))

@@ -111,7 +111,7 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
         raise
-    except Exception:  # noqa: BLE001  bytes that are not a pickle can raise any exception
+    except Exception:  # noqa: BLE001  # Bytes that are not a pickle can raise any exception.
         way = "for a script, also name its function: SCRIPT.py:FUNCTION"
         raise FormatError(
             f"must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; {way}"

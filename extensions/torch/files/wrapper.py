@@ -140,7 +140,7 @@ def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDe
             word = type(statement).__name__.lower()
             raise FormatError(f"line {statement.lineno}: must not branch or loop, got {excerpt(word)}")
         elif called is not None:
-            # A partition uses the same buffer names as the function that calls it, so its statements are read in place.
+            # A partition uses the buffer names of the calling function, so read the partition's statements in place.
             yield from _statements(called.body, functions)
         else:
             yield statement

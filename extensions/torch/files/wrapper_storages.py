@@ -137,7 +137,7 @@ class WrapperStorages:
         for statement in ast.walk(module):
             if isinstance(statement, ast.Assign) and (kernel := _kernel_parameters(statement.value)):
                 self.parameters |= dict.fromkeys(_variable_names(*statement.targets), kernel)
-            # `read` raises these errors later, together with the line.
+            # The function `read` raises these errors later with the number of the line, so suppress them here.
             with suppress(ValueError, LookupError):
                 if (
                     isinstance(statement, ast.Assign)

@@ -82,7 +82,7 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
     reserved = _reserved_bytes(whole, device, settings)
-    # `now` starts from the snapshot's initial state; `reserved`, like every row, starts from an empty device.
+    # `now` starts from the snapshot's initial state, but `reserved` and every row start from an empty device.
     now = simulate(step, device, None).allocator.peak
     rows = [
         *_settings_rows(whole, device, settings),
@@ -138,8 +138,8 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
         line = f"{_VARIABLE}expandable_segments:True"
         if found is not None:
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
-    # Values between two block sizes have the same effect, and torch refuses values up to the size of a shared segment,
-    # so only block sizes above that are tried.
+    # Split sizes between two block sizes have the same effect, so only block sizes are tried.
+    # Torch refuses split sizes up to the size of a shared segment, so only larger block sizes are tried.
     sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.is_counted(row) and row.size > LARGE_SEGMENT)
     values = sorted({*sizes, *(size + 1 for size in sizes)})
     tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]

@@ -68,7 +68,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
-        # With a capacity, the partition has already ordered both passes together.
+        # With a capacity, the partition has already ordered the forward and the backward pass together.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
@@ -93,7 +93,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
-    class Partitioner(CustomPartitionerFn):  # type: ignore[misc]  # the package is untyped
+    class Partitioner(CustomPartitionerFn):  # type: ignore[misc]  # Torch's base class has no type annotations.
         def __call__(self, joint: Any, joint_inputs: Any, **others: Any) -> Any:
             return _choose_passes(partition, joint, joint_inputs, others)
 
@@ -168,7 +168,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     try:
         with config.patch({"_post_fusion_custom_pass": stop}):
             compile_fx_inner(deepcopy(graph), inputs, is_backward=is_backward)
-    except Exception:  # noqa: BLE001  inductor wraps inner exceptions
+    except Exception:  # noqa: BLE001  # Inductor wraps inner exceptions, so the type of the exception is unknown.
         return peaks[0] if peaks else _UNKNOWN
     return 0
 
@@ -210,7 +210,7 @@ class Partition:
         """Return the joint graph in the best order, with recomputation if needed; None if the graph cannot be read."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
-        except FormatError:  # raised for symbolic shapes
+        except FormatError:  # Graphs with symbolic shapes raise FormatError.
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart

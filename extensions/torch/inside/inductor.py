@@ -88,13 +88,13 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     own = PlannedPool(len(blocks), tree, tree)
     sizes = [sympy.sympify(block.symbolic_size) for block in blocks]
     if any(block.earliest_available is not None for block in blocks):
-        # A size that becomes known late would change the offsets of blocks that are needed earlier.
+        # A size that becomes known late would change the offsets of earlier blocks, so keep inductor's plan.
         return own
     try:
         problem = _symbolic_problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
-    # Some sizes contain functions that cannot be written as polynomials.
+    # Some sizes contain functions that cannot be written as polynomials, which raises an InputError.
     except InputError:
         return own
     written = _inductor_expressions(programs, sizes)
@@ -105,7 +105,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
-            # The proof holds for padded ends, but the end of the uppermost buffer is not padded.
+            # The proof holds for padded ends, but the uppermost end is not padded, so keep inductor's plan.
             return own
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset

@@ -59,7 +59,7 @@ class RealKernels:
         """Return the result of an operator, as new fake tensors if the real operator returns larger storages."""
         if (name := func._schema.name) not in HIDING:
             return result
-        # The table may be large, but the indices are zeros, which read only its first row.
+        # The table may be large, but all indices are zero and read only the first row, so cut the table to one row.
         if name == _OF_ROWS:
             args = (args[0][:1], *args[1:])
         leaves, tree = tree_flatten(result)
@@ -67,11 +67,11 @@ class RealKernels:
         fakes = [each for each in (*tensors, *leaves) if isinstance(each, FakeTensor)]
         if not fakes or any(map(_has_symbols, fakes)):
             return result
-        # The statistics have the precision of the parameters, which the fake kernel ignores.
+        # The statistics have the precision of the parameters, which the fake kernel ignores, so convert the statistics.
         if name in _MIXED:
             rows = [(each, torch.promote_types(each.dtype, tensors[-1].dtype)) for each in leaves[1:]]
             return tree_unflatten([leaves[0], *(each.to(dtype) for each, dtype in rows)], tree)
-        # The fake kernel returns one tensor for two gradients, so allocate the second one separately.
+        # The fake kernel returns one tensor for two gradients, so allocate the second gradient separately.
         if name == _SHARING:
             last = {each.untyped_storage()._cdata: k for k, each in enumerate(leaves)}
             own = [last[each.untyped_storage()._cdata] == k for k, each in enumerate(leaves)]
@@ -92,7 +92,7 @@ class RealKernels:
         """Return True, once, for a tensor with additional bytes that only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
-        # Forget the address, because another storage may be allocated there later.
+        # Another storage may be allocated later at the same address, so forget the address.
         self._of_host.discard(key)
         return is_of_host
 
@@ -127,13 +127,13 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
         return None
     if sum(each.numel() * each.element_size() for each in fakes) > _MOST_BYTES:
         return None
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # Otherwise, the profiler logs its start to stderr.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # At a lower level, the profiler logs its start to stderr.
     try:
         with _disable_current_modes():
             args, kwargs = tree_map_only(torch.Tensor, _zeros_like_layout, (args, kwargs))
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as run:
                 results = func(*args, **kwargs)
-    except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
+    except Exception:  # noqa: BLE001  # Kernels refuse zeros and sizes in different ways.
         return None
     events = sorted(run.profiler.kineto_results.events(), key=lambda event: event.start_ns())
     most: int = max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))
@@ -150,12 +150,12 @@ def _zeros_like_layout(value: Any) -> Any:
 def _run_on_zeros(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of an operator's results on zeros; None if the operator fails."""
     try:
-        # The gradient mode is not changed, since kernels depend on it.
+        # Kernels depend on the gradient mode, so the mode is not changed.
         with _disable_current_modes():
             made = func(*(inputs := tree_map_only(torch.Tensor, _zeros_like_layout, (args, kwargs)))[0], **inputs[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]
             ]
-    except Exception:  # noqa: BLE001  kernels refuse zeros, devices and sizes in their own ways
+    except Exception:  # noqa: BLE001  # Kernels refuse zeros, devices and sizes in different ways.
         return None

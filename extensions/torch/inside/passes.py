@@ -72,7 +72,7 @@ def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
         copies[node] = made
         _discard_views(node, looking, copies)
         for item in filter(is_getitem, looking.get(node, ())):
-            # Copy items at once, because a tuple whose items are taken late would keep all its tensors alive.
+            # A tuple whose items are taken late would keep all its tensors alive, so copy the items at once.
             copy.copy_of(item)
     for node in found.module.graph.nodes:
         if node.op == "output":

@@ -42,7 +42,7 @@ class RunOperation:
     draws: bool
 
 
-class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
+class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's base class has no type annotations.
     """A recording of the operations that run while it is entered as a context.
 
     `last_step` is the number of operations before the last step; `names` are the names of the model's modules.
@@ -107,7 +107,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
     def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Record an operation that ran, with the storages that it reads, creates and changes."""
         origin = self._operation_origin()
-        # A lifted tensor is a constant in the program's source.
+        # A tensor from `lift_fresh` is a constant in the program's source, so it is no input.
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
         self.add_existing_storages(inputs, "inputs")

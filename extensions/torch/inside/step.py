@@ -68,7 +68,7 @@ class TorchStep:
         operation. Raises InputError, which names the module, for a step that cannot be run.
         """
         recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
-        # Silence torch's log, because torch also raises the errors that it logs.
+        # Torch also raises the errors that it logs, so silence the log.
         is_quiet, log.disabled = log.disabled, True
         try:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):

@@ -48,7 +48,7 @@ def interpret(graph: Any, _: Any = None) -> Any:
         try:
             return interpreter.boxed_run(args)
         finally:
-            # The environment would otherwise keep the results alive.
+            # The environment of the interpreter would keep the results alive, so clear the environment.
             interpreter.env.clear()
 
     # The mark makes AOT autograd pass the arguments as one list, which the interpreter may clear.

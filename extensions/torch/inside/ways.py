@@ -52,7 +52,7 @@ def find_remedies(
     def record(changed: TorchStep) -> bool:
         try:
             return fits(run(changed))
-        # The model accepts only one size.
+        # An InputError means that the model does not accept the changed size, so the size does not fit.
         except InputError:
             return False
 
@@ -111,10 +111,10 @@ def largest_by_symbols(
         with FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True):
             step = step_of(env.create_symintnode(symbol, hint=size, source=source))
             recording = run(step)
-    except Exception:  # noqa: BLE001  a script that uses a number without a value can raise anything
+    except Exception:  # noqa: BLE001  # A script that uses a number without a value can raise any exception.
         return None
     sizes = [_size_expression(tensor.size) for tensor in recording.tensors]
-    # The code requires this size, for example by a loop over it.
+    # The script's code requires one size, for example by a loop over the size, so the size has no expression.
     if symbol in env.replacements:
         return None
     low, high = 0, MOST + 1

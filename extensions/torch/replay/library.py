@@ -59,7 +59,7 @@ def library_path() -> str:
             built = Path(folder) / "replay.so"
             flags = ["-O2", "-std=c11", "-shared", "-fPIC", "-o", str(built), str(sources[0]), "-ldl"]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
-            # Rename the file atomically, because another process may build the same file.
+            # Another process may build the same file, so rename the built file atomically.
             built.replace(made)
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error

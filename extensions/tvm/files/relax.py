@@ -249,7 +249,7 @@ class _Program:
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
-        # A call writes the allocated tensors among its arguments that no earlier call has written.
+        # A call writes those allocated tensors among its arguments that no earlier call has written.
         written = tuple(buffer for buffer in used if buffer in self._unwritten)
         self._unwritten.difference_update(written)
         inputs = tuple(buffer for buffer in used if buffer not in written)
@@ -275,7 +275,7 @@ class _Program:
         """Bind a name to new buffers, one per tensor, and return the names of the buffers."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {excerpt(name)} again")
-        # Values that nothing reads are all named "_", so each gets a number after "#", which no name can contain.
+        # Values that nothing reads are all named "_", so each value gets a number after "#", which no name can contain.
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))

@@ -36,7 +36,7 @@ class Dims:
 
     def size(self, found: ast.expr, depth: int = 0) -> int:
         """Return the size of a dimension; raises FormatError if it is unknown or needs too many operations."""
-        if isinstance(found, ast.Call) and len(found.args) == 1:  # T.int64(4), R.prim_value(4)
+        if isinstance(found, ast.Call) and len(found.args) == 1:  # A size may be a call: T.int64(4), R.prim_value(4)
             found = found.args[0]
         if (computed := _size_operation(found)) is not None:
             if depth == _DEEPEST:
@@ -161,7 +161,7 @@ def module_of(data: bytes) -> ast.Module:
         with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals in the text.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        way = CUT_OFF if "was never closed" in str(error) else None  # Python reports an open bracket so.
+        way = CUT_OFF if "was never closed" in str(error) else None  # Python uses these words for an open bracket.
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 
@@ -264,7 +264,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
-    if isinstance(found, ast.Call) and len(found.args) == 1:  # R.dtype("float32")
+    if isinstance(found, ast.Call) and len(found.args) == 1:  # A type may be in a call, as in R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
         return found.value

@@ -23,25 +23,25 @@ class Moves(NamedTuple):
     only in their names may have equal codes.
     """
 
-    step_first: I64  # (n + 1,)
+    step_first: I64  # (n + 1,): start of each macro's steps, then the end of the last macro's steps
     hill: I64
     net: I64
     free_first: I64
     free: I64
     size: I64  # (m,): bytes of each tensor
-    reader_first: I64  # (m + 1,)
+    reader_first: I64  # (m + 1,): start of each tensor's readers, then the end of the last tensor's readers
     reader: I64
     over_first: I64
     input_first: I64
     over: I64
     gain_first: I64
     gain: I64
-    next_first: I64  # (n + 1,)
+    next_first: I64  # (n + 1,): start of the macros that wait for each macro, then the end of the last entries
     next: I64
-    before_first: I64  # (n + 1,)
+    before_first: I64  # (n + 1,): start of the macros for which each macro waits, then the end of the last entries
     before: I64
-    group: I64  # (n,)
-    code: Rows  # (n, 2)
+    group: I64  # (n,): group of each macro, for the keys of states
+    code: Rows  # (n, 2): code of each macro in two 64-bit halves, for the keys of states
     is_forward: bool
 
 
@@ -64,9 +64,9 @@ class Budget(NamedTuple):
     rule: int
     seed: int
     node_limit: int
-    order: I64  # (n,): output, the order in the direction of the search, if one is found
-    answer: I64  # (2,): output, the number of nodes, and the least peak above the budget
-    flag: I64  # (1,)
+    order: I64  # (n,): output, the order in the direction of the search, if an order is found
+    answer: I64  # (2,): output, the number of visited states, and the least peak above the budget
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 search_order = LIBRARY.kernel("search_order", tables=2)
@@ -87,15 +87,15 @@ class Network(NamedTuple):
     return, the nodes with `level[v] >= 0` are the smallest optimal choice.
     """
 
-    first: I64  # (n + 1,)
+    first: I64  # (n + 1,): start of each node's arcs, then the end of the last node's arcs
     to: I64
     back: I64
     rest: I64
-    gain: I64  # (n,)
-    price: I64  # (n,)
-    is_open: Flags  # (n,)
-    level: I64  # (n,)
-    flag: I64  # (1,)
+    gain: I64  # (n,): benefit of choosing each node
+    price: I64  # (n,): cost of choosing each node
+    is_open: Flags  # (n,): True for each node that takes part in the problem
+    level: I64  # (n,): output, at least 0 for each chosen node
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 close_cheaply = LIBRARY.kernel("close_cheaply", tables=1)
@@ -118,10 +118,10 @@ class Follow(NamedTuple):
     live: int
     budget: int
     work: int
-    order: I64  # (n,)
-    near: I64  # (n,)
-    followed: I64  # (n,): output, the resulting order
-    flag: I64  # (1,)
+    order: I64  # (n,): operations in the known order
+    near: I64  # (n,): position of each operation in the order to approach
+    followed: I64  # (n,): output, the operations in the resulting order
+    flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 follow_order = LIBRARY.kernel("follow_order", tables=2)

@@ -94,7 +94,7 @@ class Cuts:
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
-        # Compute one flow for each set of inputs of which this macro is the last reader.
+        # Compute one flow for each set of inputs of which the macro is the last reader.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
@@ -121,7 +121,7 @@ class Cuts:
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # The condition is impossible if a macro that must have run waits for this one.
+        # The condition is impossible if a macro that must have run waits for the given macro.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bit_array(needed, base, n), _bit_array(later, base, n)
@@ -133,7 +133,7 @@ class Cuts:
         first = int(moves.step_first[macro])
         unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
         is_open[n + unread] = False
-        # Macros that free bytes are gains, macros that add bytes are prices: the cut is the cheapest closed set.
+        # Macros that free bytes are gains, and macros that add bytes are prices, so the cut is the cheapest closed set.
         gain = np.concatenate((np.maximum(-self._net, 0), self._size))
         price = np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64)))
         network = self._arcs.network(gain, price, is_open, self._flag)

@@ -88,7 +88,7 @@ class Macro:
             if tensor in self.frees:
                 self.record_overwriting(tensor, False)
             self.frees[tensor] = shift + step
-            # A single remaining reader frees the tensor, so a search need not count its readers.
+            # A single remaining reader of a tensor frees the tensor, so a search need not count readers.
             if len(readers[tensor]) == 1:
                 self.record_last_reader(tensor, size)
         self.compress()
@@ -200,7 +200,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # Visit predecessors in descending order, so that the arcs implied by later ones are known first.
+        # Visit predecessors in descending order, so that the arcs implied by later predecessors are known first.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -220,7 +220,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in readers_of_tensor:
             earlier |= ancestors[v]
-        # A reader that another reader must follow is never the last one, so it never frees the tensor.
+        # A reader that another reader must follow is never the last reader, so it never frees the tensor.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].record_last_reader(tensor, size)
@@ -257,14 +257,14 @@ def _merge_macros(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
-            # The commit theorem lets v follow u at once: v adds no bytes, and both peak no higher than u alone.
+            # The commit theorem lets v follow u at once, since v adds no bytes, and both peak no higher than u alone.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
-            # For the reversed order, the same theorem lets u directly precede v.
+            # For the reversed order, the commit theorem lets u directly precede v.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # If only u moves, the merged macro is placed at v's position.
+            # If only u moves, place the merged macro at the position of v.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))
@@ -279,7 +279,7 @@ def _merge_macros(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
-            # Revisit the merged macro and its predecessors, as further merges may be possible.
+            # Merging may make further merges possible, so revisit the merged macro and its predecessors.
             todo += [*sorted(earlier[u]), u]
             break
     remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

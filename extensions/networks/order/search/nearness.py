@@ -26,7 +26,7 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
     single = single_macros(graph)
     part = part_of(single, list(range(len(order))), lambda _: False, single.start)
     key = tuple(order)
-    # The directions alternate, as a pass in one direction may undo unnecessary moves of the other.
+    # A pass in one direction may undo unnecessary moves of the other direction, so the directions alternate.
     ways = ((True, False, True), (False, True, False))
     orders: dict[tuple[int, ...], int] = {}
     for directions in ways:

@@ -51,7 +51,7 @@ class PartSearch:
             self._keep_if_better(order)
         self.bound = max(part.start, part.end)
         self.proof: Cut | RefusedBudget | None = None
-        # A single macro has only one order, so its peak is also its bound.
+        # A part with a single macro has only one order, so the order's peak is also the part's bound.
         if len(part.members) == 1:
             self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
         self._cuts: Cuts | None = None
@@ -59,9 +59,9 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # The search from the root of a tree comes first, as it takes every segment that fits without branching.
+        # The search from the root of a tree takes every segment that fits without branching, so it comes first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
-        # The limit grows fourfold per round, so all failed rounds cost at most a third of the successful one.
+        # The node limit grows fourfold per round, so all failed rounds cost at most a third of the successful round.
         self._node_limit = 4 * len(part.members) + 1000
         self._round = 0
 
@@ -97,7 +97,7 @@ class PartSearch:
         if self._round == 0:
             self._raise_bound_by_cuts(floor)
             if n < _WINDOWED and self._can_continue(floor):
-                # Try a greedy order only for narrow parts: for wide ones, windows of other orders are better.
+                # For wide parts, windows of other orders are better, so try a greedy order only for narrow parts.
                 outcome = search_depth_first(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
                 self._record_outcome(outcome, _GREEDY)
             if n <= _SLOW:
@@ -157,7 +157,7 @@ class PartSearch:
         outcome = search_depth_first(self._alike, way, budget, node_limit, self._control.raised, seed)
         if not self._record_outcome(outcome, way):
             return False
-        # Move the successful kind of search to the front, so that it is tried first next time.
+        # Move the successful kind of search to the front, so that the next search tries this kind first.
         self._ways.remove(way)
         self._ways.insert(0, way)
         return True
@@ -167,7 +167,7 @@ class PartSearch:
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:
-            # The first budget is the bound itself, as it is the minimum peak of most real graphs.
+            # The bound is the minimum peak of most real graphs, so the first budget is the bound.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
@@ -176,7 +176,7 @@ class PartSearch:
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
-                # Leave a gap below 0.05 % to later rounds, which search more states.
+                # Later rounds search more states, so leave a gap below 0.05 % to later rounds.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 

@@ -120,7 +120,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         macro = graph.macros[v]
         rows: list[list[int]] = [[] for _ in macro.net]
         for tensor, step in macro.frees.items():
-            # A tensor that a later part reads stays alive, whatever the order in this part.
+            # A tensor that a later part reads stays alive whatever the order in the present part.
             if not any(map(is_later, graph.readers[tensor])):
                 rows[step].append(tensors.setdefault(tensor, len(tensors)))
         frees += rows
@@ -158,7 +158,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         before_first=before_first,
         before=before_rows,
         group=np.arange(len(members), dtype=np.int64),
-        # States are identified by sums of codes of 128 bits: a collision has a probability of about 1e-25.
+        # Sums of 128-bit codes identify states; two states collide with a probability of about 1e-25.
         code=random.integers(-(2**63), 2**63 - 1, (len(members), 2), endpoint=True),
         is_forward=True,
     )

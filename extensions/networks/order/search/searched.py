@@ -74,7 +74,7 @@ class _Search:
                 try:
                     self._states.swap(pairs)
                 except _CHECKER.Refused:
-                    # Macros with equal steps may consist of different operations, which the checker does not swap.
+                    # The checker refuses to swap macros with equal steps that consist of different operations.
                     continue
                 self._found.append(" ".join(["swap", *(f"{v}:{w}" for v, w in pairs)]))
         self._bytes = sum(map(len, self._found)) + len(self._found)

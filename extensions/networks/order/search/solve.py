@@ -140,7 +140,7 @@ class OrderSearch:
             return
         ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
-            # Restrict each starting order to the part.
+            # Restrict each starting order to the members of the part.
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
@@ -153,7 +153,7 @@ class OrderSearch:
         while self._searches and not self._left.is_over:
             floor = self._search_bound
             highest = max(self._searches, key=lambda search: search.peak)
-            # Stop if the largest peak is proved: gaps of other parts cannot change the peak of the whole order.
+            # Gaps of other parts cannot change the peak of the whole order, so stop if the largest peak is proved.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
@@ -165,7 +165,7 @@ class OrderSearch:
         if self._searches:
             order = self._operations_of(search.members_within(needed) for search in self._searches)
             known.append((peak_of(self._graph, order), order))
-        # min() returns the first of equal peaks, so the given order wins unless another one has a lower peak.
+        # The function min() returns the first of equal peaks, so the given order wins unless another has a lower peak.
         peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
@@ -215,7 +215,7 @@ class OrderSearch:
             along = live_bytes_by_operation(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # Without a proof of the part, its bound is the larger of the live bytes before and after it.
+        # Without a proof, the bound of a part is the larger of the live bytes before and after the part.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))

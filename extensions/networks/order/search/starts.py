@@ -34,7 +34,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 order.append(~v)
             elif not is_seen[v]:
                 is_seen[v] = True
-                # Push ~v below the predecessors of v, so that v runs when ~v is popped after them.
+                # Push ~v below the predecessors of v, so that v runs when ~v is popped after all predecessors.
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)

@@ -45,7 +45,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
     siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            # Interchangeability is transitive, so all members are listed under the first macro.
+            # Interchangeability is transitive, so list all interchangeable macros under the first macro.
             siblings.setdefault(sibling, [[sibling]]).append([v])
     sibling_groups = list(siblings.values())
     for same in alike.values():
@@ -98,7 +98,7 @@ class _MacroFacts:
         self._steps: list[list[tuple[int, int, list[int]]]] = []
         self._readers: dict[int, list[tuple[int, int]]] = {}
         self._size = moves.size.tolist()
-        # Exclude macros that may overwrite an input: their bytes depend on which reader is last.
+        # The bytes of macros that may overwrite an input depend on which reader is last, so exclude these macros.
         self._is_single = {v for v in range(len(part.members)) if _may_overwrite(part, v)}
         for v in range(len(part.members)):
             rows = []
@@ -126,7 +126,7 @@ class _MacroFacts:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # Mark one of the indistinguishable macros, as in the canonical form of problems.
+                # Mark one of the indistinguishable macros, as the canonical form of problems does with buffers.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
@@ -143,7 +143,7 @@ class _MacroFacts:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # Two macros are interchangeable if their facts are equal once both have the same name.
+                    # Two macros are interchangeable if their facts are equal once both macros have the same name.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:

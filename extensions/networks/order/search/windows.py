@@ -91,7 +91,7 @@ def improve_windows(
         elif step == 1:
             return
         else:
-            # This pass missed its target, so the next target is closer to the present peak.
+            # If a pass missed its target, the next target is closer to the present peak.
             step = max(1, step // 4)
 
 
@@ -114,7 +114,7 @@ class _WindowedOrder:
 
     def _replace_window(self, at: int, budget: int) -> bool:
         """Replace a window around a position by an order within a budget; return False if none is found."""
-        # Try short windows first, as they are cheap to search.
+        # Short windows are cheap to search, so try short windows first.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
@@ -146,7 +146,7 @@ class _WindowedOrder:
         for way in _WAYS:
             outcome = search_depth_first(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
-            # Other kinds of search are useless after a proof that no order is within the budget.
+            # After a proof that no order is within the budget, other kinds of search are useless.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order
         return None

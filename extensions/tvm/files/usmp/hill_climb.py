@@ -70,7 +70,7 @@ class _OrderSearch:
     def run(self) -> OrderPacking:
         """Try at most ATTEMPTS orders until one needs only the live peak; return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # This is the size of the last accepted packing in which all buffers fit.
+        total = 0  # The total is the size of the last accepted packing in which all buffers fit.
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
@@ -83,7 +83,7 @@ class _OrderSearch:
                     if total <= self.task.memory_pressure:
                         break
             else:
-                # As in the original, the last swap is undone, even if it was accepted in an earlier attempt.
+                # As in the original, undo the last swap even if it was accepted in an earlier attempt.
                 self._swap_positions(*self.swapped)
                 current = before
             self._swap_below_the_top(current)
@@ -123,7 +123,7 @@ class _OrderSearch:
         while other == one:
             those = far if far and self.random() % 100 > 25 else near
             other = those[self.random() % len(those)]
-            # Stop if all candidates are the same buffer, as the original would draw forever.
+            # If all candidates are the same buffer, the original would draw forever, so stop.
             if (len(near) < 2 and len(far) < 2) or {one}.issuperset(near + far):
                 break
         if one != other:

@@ -86,7 +86,7 @@ def usmp_workspace(
 def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
     """Return the conflicts of each tensor by lifetime, and the live peak in bytes, in O(conflicts) time."""
     conflicts: list[list[int]] = [[] for _ in found]
-    alive: dict[int, None] = {}  # This is an ordered set.
+    alive: dict[int, None] = {}  # The dictionary `alive` serves as an ordered set.
     load = pressure = listed = 0
     for _, is_start, i in sorted(_lifetime_events(problem, found)):
         stop_check()
