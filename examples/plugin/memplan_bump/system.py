@@ -1,7 +1,4 @@
-"""Read logs of a bump allocator, and reproduce its planner.
-
-A log is the line `bump 1`, then a line `NAME SIZE START END` for each buffer.
-"""
+"""Logs of a bump allocator and its planner; a log is `bump 1`, then a line `NAME SIZE START END` for each buffer."""
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem

@@ -110,7 +110,7 @@ def test_files_that_refer_to_operations_by_index_are_refused() -> None:
         tflite_files.set_orders(named, {})
     with pytest.raises(FormatError, match="must be an ONNX model with a graph, got no graph"):
         onnx_files.set_orders(b"\x08\x01", {})
-    with pytest.raises(FormatError, match="must be of a format that allows reordering"):
+    with pytest.raises(FormatError, match="must be of a format with a free order"):
         write_reordered(b"{}", "model.json", OperationGraph())
 
 

@@ -36,7 +36,7 @@ def test_a_runtime_is_edited_once_and_only_if_all_anchors_are_found(
     name, place, _ = edit.EDITS[runtime][1]
     (tmp_path / name).write_text(texts[tmp_path / name].replace(place, ""))
     monkeypatch.setattr(sys, "argv", ["edit.py", runtime, str(tmp_path)])
-    with pytest.raises(SystemExit, match=r"must have .* once, has it 0 times"):
+    with pytest.raises(SystemExit, match=r"must contain .* once, got it 0 times"):
         edit.main()
     assert all("memplan" not in file.read_text() for file in texts)
     (tmp_path / name).write_text(texts[tmp_path / name])

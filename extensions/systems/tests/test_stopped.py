@@ -80,8 +80,8 @@ def test_faults_in_stopped_questions_are_counted_and_printed(capsys: pytest.Capt
     ("name", "options", "whole", "found", "says"),
     [
         ("plan", {}, {"peak": 9, "lower_bound": 8}, {"peak": 12, "lower_bound": 9}, None),
-        ("plan", {}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9 of the other answer"),
-        ("plan", {}, {"lower_bound": 8}, {"peak": 7}, "lower_bound 8 is above peak 7 of the other answer"),
+        ("plan", {}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9 of the other response"),
+        ("plan", {}, {"lower_bound": 8}, {"peak": 7}, "lower_bound 8 is above peak 7 of the other response"),
         ("schedule", {}, {"peak": 9}, {"lower_bound": 10}, None),
         ("order", {"recompute": True}, {"peak": 9}, {"lower_bound": 10}, None),
         ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),

@@ -86,7 +86,7 @@ def test_malformed_text_is_not_parsed_as_a_key(text: str) -> None:
 def test_a_wrong_key_is_refused_unless_keys_are_explicitly_switched_off() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
-    with pytest.raises(NoKeyError, match="the key is not known"):
+    with pytest.raises(NoKeyError, match="must be a known key that is not revoked"):
         run(gate.caller("Bearer whatever"))
     assert run(KeyGate(Settings(require_keys=False), Lobby()._look_up).caller("Bearer whatever")) is ANY_CALLER
 

@@ -34,7 +34,7 @@ def test_memory_of_request_bodies_is_limited_in_total_and_to_half_for_one_key() 
         HeldShare(whole, "mine").take(1)
     other.take(400)
     third.take(100)
-    with pytest.raises(FullError, match="requests of 1000 bytes"):
+    with pytest.raises(FullError, match="requests already hold 1000 bytes"):
         third.take(1)
     mine.release()
     third.take(1)

@@ -30,7 +30,7 @@ WITHOUT = {"pairs_kept_clear", "clearances_are_kept"}
 _CROWD = "overlaps: return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))"
 _MEET = "overlaps: return not ((low[i] < high[j]) & (low[j] < high[i])).any()"
 _NEAR = "overlaps: if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):"
-_BELOW = "overlaps: if (self.low > self.high).any():  # a negative offset, which is reported elsewhere"
+_BELOW = "overlaps: if (self.low > self.high).any():  # another check reports negative offsets"
 EQUIVALENT = {
     "verifier: problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
     " -> len(problem.pools) >= 1": "a profile says something of several pools",
@@ -49,8 +49,8 @@ EQUIVALENT = {
             "overlaps: if len(self.start) <= _FEW: -> len(self.start) > _FEW",
             "overlaps: if len(self.start) <= _FEW: -> len(self.start) < _FEW",
             *(
-                "overlaps: if _crowd(self.start, self.end) <= _crowd(self.low, self.high):"
-                f" -> _crowd(self.start, self.end) {sign} _crowd(self.low, self.high)"
+                "overlaps: if _mean_overlap_count(self.start, self.end) <= _mean_overlap_count(self.low, self.high):"
+                f" -> _mean_overlap_count(self.start, self.end) {sign} _mean_overlap_count(self.low, self.high)"
                 for sign in "><"
             ),
         ),

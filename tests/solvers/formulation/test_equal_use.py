@@ -107,7 +107,7 @@ def test_checkers_refuse_problems_with_unknown_rules(tmp_path: Path) -> None:
     for rule in ({"equal_use": True}, {"same_offset": [["a0", "a1"]]}, {"distance": [{"buffers": ["a0", "x"]}]}):
         problem.write_text(json.dumps(plain | rule))
         status, sentence = answers([problem, proof])
-        assert (status, "not known" in sentence) == (2, True), sentence
+        assert (status, "unknown fields" in sentence) == (2, True), sentence
 
 
 def test_the_integer_program_of_pools_of_equal_use_has_one_pool() -> None:

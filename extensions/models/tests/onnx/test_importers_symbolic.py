@@ -157,7 +157,7 @@ def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
     ("data", "ranges", "sentence"),
     [
         (EXPORTED, {"x": SymbolRange()}, 'symbol: must be a named dimension of the model (s77), got "x"'),
-        (node("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape before the program runs'),
+        (node("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape that is known before'),
         (node("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
         (node("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in symbol=n=1..1024'),
         (node("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs of"),

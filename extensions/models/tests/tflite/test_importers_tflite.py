@@ -231,7 +231,10 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         (b"\0\0\0\0TFL9", 'model: must have the identifier TFL3 at byte 4, got "TFL9"'),
         (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is it cut short?"),
         (model(), "model.subgraphs: must not be empty"),
-        (chain(X, tensor("y", (-1, 4))), 'model.subgraphs[0].tensors[1].shape[0]: must be known, for "y", got -1'),
+        (
+            chain(X, tensor("y", (-1, 4))),
+            'model.subgraphs[0].tensors[1].shape[0]: must be a known size, for "y", got -1',
+        ),
         (
             chain(X, tensor("y", (1,), STRING)),
             "model.subgraphs[0].tensors[1].type: must have a size before the program runs, got strings",
@@ -263,7 +266,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1], 0, 5), operator("RELU", [0], [1])])),
-            "model.subgraphs[0].operators[0].builtin_options: must name a subgraph below 1, got 5",
+            "model.subgraphs[0].operators[0].builtin_options: must name a subgraph index below 1, got 5",
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1])])),
@@ -297,5 +300,5 @@ def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch
         for k in range(40)
     ]
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
-    with pytest.raises(FormatError, match="must not be run after 2000 operators"):
+    with pytest.raises(FormatError, match="must be among the first 2000 operators"):
         import_model(model(*graphs, last))

@@ -108,7 +108,7 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
     forms = "memplan.extensions.models.tflite.device_forms"
     monkeypatch.setattr(f"{forms}.compare_forms", lambda *given: (None, "not run"))
-    monkeypatch.setattr(f"{forms}.refusal", lambda *given: "tflite_micro does not start it")
+    monkeypatch.setattr(f"{forms}.refusal_reason", lambda *given: "tflite_micro does not start it")
     line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]
     assert main(line) == 1
     assert "not written, as the size of the arena would be wrong" in capfd.readouterr().err

@@ -129,7 +129,7 @@ def test_at_most_ten_inputs_may_compete_to_be_overwritten() -> None:
     n = 11
     first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
     graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
-    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must name at most 10 inputs .* got 11"):
+    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must name at most 10 shared inputs .* got 11"):
         order_operations(graph)
 
 

@@ -219,5 +219,8 @@ def test_an_answer_reports_claims_that_the_checker_did_not_decide(monkeypatch: p
     assert answer_of(content, time_limit_s=30)["unchecked"] is None
     monkeypatch.setattr(all_values.boxes, "MOST_BOXES", 0)
     found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
-    assert found.unchecked == "the proof for all values: checkers/all_values.py ended undecided, 1 boxes"
+    assert (
+        found.unchecked
+        == "the proof for all values: checkers/all_values.py ended undecided, too many boxes of symbol values: 1"
+    )
     assert f"not checked: {found.unchecked}" in list(lines(found))

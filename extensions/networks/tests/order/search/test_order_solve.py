@@ -128,7 +128,7 @@ def test_trivial_graphs_have_an_optimal_order(graph: dict[str, Any], peak: int) 
 def test_check_bound_refuses_a_bound_that_its_witness_does_not_prove(bound: int, witness: Witness) -> None:
     graph = graph_from({"size": [4], "ops": [{"out": [0]}]})
     check_bound(graph, 4, 4, CutWitness(0, ()))
-    with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
+    with pytest.raises(InvalidPlanError, match="lower_bound: must"):
         check_bound(graph, 4, bound, witness)
 
 
