@@ -17,7 +17,6 @@ _MOST_S = {
     "order/graphs-layered_layered1000w30": 10,
     "order/graphs-layered_layered200w20": 10,
     "order": 2,
-    "pools/two-memories-tflite_arena-mobilenet_v3_small_f32-f25": 1.28,
     "pools": 0.4,
     "symbols": 20,
     "cascade": 20,
