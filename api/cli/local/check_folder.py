@@ -43,12 +43,12 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 
 
 def is_folder(line: CommandLine) -> bool:
-    """True if the input is a folder whose models are checked, or a model for several targets.
+    """Return True if the input is a folder of models, or a model for several targets or for one with its kernels.
 
     Raises OptionError for a cluster without such an input.
     """
-    path = line.given["problem"]
-    if path != STANDARD and (Path(path).is_dir() or ("," in (line.given["target"] or "") and Path(path).is_file())):
+    path, has_table = line.given["problem"], {",", "/"} & {*(line.given["target"] or "")}
+    if path != STANDARD and (Path(path).is_dir() or (has_table and Path(path).is_file())):
         return True
     refuse_on(line, "a folder")
     return False

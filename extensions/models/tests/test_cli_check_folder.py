@@ -202,6 +202,13 @@ def test_a_folder_on_several_boards_has_a_row_for_each_model_and_board(folder: P
     assert ["c.tflite: over-budget" in line for line in err.splitlines()] == [True] * 3
 
 
+def test_a_single_board_may_be_given_with_its_kernels(folder: Path, capfd: Captured) -> None:
+    assert main(["check", "models/a.tflite", "--target", "cortex-m4/cmsis-nn", "--format", "table"]) == 0
+    assert "cortex-m4 (32-bit, cmsis-nn kernels)" in capfd.readouterr().out
+    assert main(["check", "models/a.tflite", "--target", "cortex-m4/esp-nn", "--format", "table"]) != 0
+    assert "as esp-nn is for esp32, got esp-nn" in capfd.readouterr().err
+
+
 def test_reports_of_several_boards_tell_them_apart(folder: Path) -> None:
     line = ["check", "models/a.tflite", "--target", "cortex-m4,esp32s3", "--budget", "300", "-q"]
     assert main([*line, "-o", "report.md", "-o", "report.sarif"]) == 1
