@@ -5,6 +5,7 @@ Every process parses a request in the same way, so that it can wait in a store a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -69,6 +70,10 @@ MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
 _LEAST_COUNTED = 5_000
 _FILE_PART = 8
 """How many times larger than the limit for JSON and tables a file of another kind, such as a model, may be."""
+_TIME_LIMIT = b"time_limit_s"
+_STATED = re.compile(_TIME_LIMIT + rb'(?:=|"\s*:\s*)"?(\d{1,9}(?:\.\d*)?(?:e-?\d{1,2})?)', re.IGNORECASE)
+_MOST_STATED = 16
+"""The maximum number of time limits that are looked at in an unparsed body; none states more than one."""
 M = TypeVar("M", bound=WireValue)
 _NONE = Extent()
 
@@ -254,6 +259,22 @@ def check_extent(extent: Extent) -> None:
 def max_bytes(media: str, settings: Settings) -> int:
     """Return the maximum size of a body in bytes, which is larger for model files than for JSON and tables."""
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
+
+
+def stated_time_limit_s(kind: str, head: str, body: bytes, settings: Settings) -> float:
+    """Return the time limit of an unparsed request, in seconds: the longest that its query and body seem to state.
+
+    Where they state none, the question's default holds. It is at most the server's maximum.
+    """
+    found = list[float]()
+    for data in (head.partition("\t")[2].encode(), body):
+        at = -1
+        while (at := data.find(_TIME_LIMIT, at + 1)) >= 0:
+            if (stated := _STATED.match(data, at)) is not None and float(stated[1]) > 0:
+                found.append(float(stated[1]))
+            if len(found) > _MOST_STATED:
+                return settings.max_time_limit_s
+    return min(max(found, default=body_shape(kind).unsaid.time_limit_s), settings.max_time_limit_s)
 
 
 def check_time_limit(options: QuestionOptions, settings: Settings) -> None:

@@ -14,12 +14,13 @@ from fastapi import Request
 from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.middleware import Streams
+from memplan.api.http.parse_queue import ParseQueue
 from memplan.api.http.receiving import BODIES_HELD, SMALL_BYTES, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
-from memplan.api.refusals import NotInTimeError, UnavailableError
+from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import LARGE_BYTES, TooLargeError
 from memplan.api.service.admission import MOST, AdmissionQueue
 from memplan.api.service.answering import WorkService
@@ -41,7 +42,7 @@ MOST_STREAMS = 1000
 _THREADS = 2
 """The number of threads for quick searches, and also the number for other work."""
 _READ_S = 60.0
-"""The maximum seconds for parsing a large body, including the wait while other bodies are parsed."""
+"""The maximum seconds for parsing a large body without a deadline, including the wait for other parses."""
 _GRACE_S = 0.25
 """The seconds after a deadline when a parse is abandoned; an answer counts as late only half a second after it."""
 _WATCHED_AFTER_S = 0.01
@@ -77,7 +78,7 @@ class Service:
                 "memplan: no worker is there": self._has_workers,
             }
         )
-        self._threads, self._for_large = CapacityLimiter(_THREADS), CapacityLimiter(1)
+        self._threads, self._parses = CapacityLimiter(_THREADS), ParseQueue()
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -152,22 +153,24 @@ class Service:
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
 
-    async def parse_body(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
+    async def parse_body(
+        self, function: Callable[..., T], body: bytes, *given: Any, deadline: Deadline | None = None
+    ) -> T:
         """Return `function(body, *given)`, which parses a body; a child process parses a large body.
 
-        Raises InputError, or UnavailableError if the body was not parsed in time.
+        Large bodies are parsed one at a time. Raises InputError, NoTurnError if the parses ahead take longer than until
+        the deadline, and NotInTimeError if the parse itself does.
         """
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(function, body, *given), len(body))
-        task = Task(apply_function, (function, body, *given), "body", Deadline.from_limit(_READ_S), is_large=True)
-        try:
-            async with asyncio.timeout(_READ_S), self._for_large:
+        deadline = deadline or Deadline.from_limit(_READ_S)
+        async with self._parses.turn(len(body), deadline):
+            task = Task(apply_function, (function, body, *given), "body", deadline, grace_s=_GRACE_S, is_large=True)
+            try:
                 found: T = await self.workers.run(task, asyncio.Event())
-                return found
-        except TooMuchMemoryError:
-            raise TooLargeError("body: must be parsed within the memory of one worker, got more") from None
-        except (NotInTimeError, TimeoutError):
-            raise UnavailableError(f"body: could not be read within {_READ_S:g} s, since others came first") from None
+            except TooMuchMemoryError:
+                raise TooLargeError("body: must be parsed within the memory of one worker, got more") from None
+            return found
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:

@@ -132,7 +132,8 @@ class AdmissionQueue:
         """Decide on an arriving request: grant it a slot, refuse it, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
-            wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
+            wish.is_light = whole_s <= _LIGHT_S or (wish.can_end and 0.0 < first_s <= _LIGHT_S / 2)
+            wish.least_s = max(wish.least_s, first_s)
         if self._is_free_for(wish):
             self._grant_slot(wish)
             return

@@ -29,6 +29,7 @@ from memplan.api.requests import (
     head_of,
     max_bytes,
     parse_request,
+    stated_time_limit_s,
     write_in,
 )
 from memplan.api.service.answering import answer_question, insert_old_plan, parse_for_child
@@ -174,7 +175,8 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                 return await wanted.shape(request, question, response)
         problem_hash = None
         if len(body) > LARGE_BYTES:
-            asked, problem_hash = await service.parse_body(parse_for_child, body, kind, head)
+            due = Deadline.from_limit(stated_time_limit_s(kind, head, body, service.settings), arrived)
+            asked, problem_hash = await service.parse_body(parse_for_child, body, kind, head, deadline=due)
         else:
             asked = await service.run_work(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)

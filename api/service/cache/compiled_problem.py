@@ -27,7 +27,7 @@ _FEW_CELLS, _FEW_ASKED = 64, 1_000
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A caller's problem with its canonical form and its lint findings.
+    """A caller's problem with its canonical form.
 
     order: the canonical order of the instance's buffers, of shape (n,).
     is_small: True if work other than a search takes less time than handing it to a thread.
@@ -40,13 +40,12 @@ class CompiledProblem:
     hash: str
     order: I64
     is_small: bool
-    findings: tuple[Finding, ...] = ()
     start: PlainStart | None = None
     key_id: str | None = None
 
     @classmethod
     def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
-        """Compile, hash and lint a problem; takes O(m log m) time for m lifetimes."""
+        """Compile and hash a problem; takes O(m log m) time for m lifetimes."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
@@ -56,12 +55,17 @@ class CompiledProblem:
             asked: list[Sized] = [instance.start, instance.conflict, instance.share, instance.bank_with]
             asked += [instance.priced_pairs, *(pool.reserved for pool in instance.pools)]
             is_small = sum(map(len, asked)) <= _FEW_ASKED
-        return cls(problem, instance, name, order, is_small, lint(problem), start, key_id)
+        return cls(problem, instance, name, order, is_small, start, key_id)
 
     @property
     def cache_name(self) -> str:
         """The name of the problem's entry in the plan cache."""
         return cache_name(self.hash, self.key_id)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The lint findings of the problem, computed on first use: whoever needs the hash alone is spared them."""
+        return lint(self.problem)
 
     @cached_property
     def bound(self) -> Bound:

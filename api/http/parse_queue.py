@@ -1,0 +1,55 @@
+"""Let large request bodies be parsed one at a time, in order of arrival, within their time limits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from memplan.api.refusals import NotInTimeError, NoTurnError
+from memplan.solvers.search.control import Deadline
+
+_FIRST_BYTE_S = 5e-8
+"""The assumed seconds per byte before anything was parsed: 20 MB/s."""
+_WEIGHT = 0.25
+"""The weight of a new measurement in the mean of the seconds per byte."""
+
+
+class ParseQueue:
+    """The parses of large bodies of a server, for one event loop; only one runs at a time.
+
+    A body whose turn is expected after its deadline, by the bytes ahead of it and the speed of recent parses, is
+    refused on arrival.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._ahead_bytes = 0
+        self._byte_s = _FIRST_BYTE_S
+
+    @asynccontextmanager
+    async def turn(self, n_bytes: int, deadline: Deadline) -> AsyncIterator[None]:
+        """Wait until no other body is parsed, and parse inside the block; raises NoTurnError and NotInTimeError."""
+        if deadline.remaining_s <= 0:
+            raise NotInTimeError("body: must arrive completely within its time limit")
+        wait_s = self._ahead_bytes * self._byte_s
+        rule = f"must be read within its time limit, but {self._ahead_bytes} bytes of other bodies are read first"
+        refusal = NoTurnError(f"body: {rule}", wait_s)
+        if wait_s > deadline.remaining_s:
+            raise refusal
+        self._ahead_bytes += n_bytes
+        try:
+            try:
+                async with asyncio.timeout(max(0.0, deadline.remaining_s)):
+                    await self._lock.acquire()
+            except TimeoutError:
+                raise refusal from None
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self._lock.release()
+                self._byte_s += _WEIGHT * ((time.monotonic() - began) / n_bytes - self._byte_s)
+        finally:
+            self._ahead_bytes -= n_bytes
