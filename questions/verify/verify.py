@@ -86,7 +86,8 @@ class Verdict(AnswerOfFile):
     """The verdict on a plan: valid or not, with all violations; for a valid plan, also the peak of each pool.
 
     `claims` are the claims of a valid plan with their checks. `proved` is the result of checking a certificate, and
-    `unrepeated` the kind of a proof that is not repeated. `places`, `better` and `again` are None unless requested;
+    `unrepeated` the kind of a proof that is not repeated. `recounted_cost` is the verifier's own lower bound on the
+    cost of every plan, at most about the claimed one. `places`, `better` and `again` are None unless requested;
     `places` also if too many pairs of buffers would have to be compared. `not_done` names the requested parts for which
     the time was too short. `unmendable` says why no valid plan can keep places of an invalid plan.
     """
@@ -98,6 +99,7 @@ class Verdict(AnswerOfFile):
     claims: tuple[ClaimCheck, ...] = ()
     unmendable: str | None = Field(None, exclude_if=lambda reason: reason is None)
     proved: str | None = None
+    recounted_cost: float | None = Field(None, exclude_if=lambda bound: bound is None)
     pools: tuple[PoolPeak, ...] = ()
     places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
     better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
@@ -156,7 +158,8 @@ def verdict_on(
         violations += tuple(verdicts.contradictions(plan, proof, proved))
         if proved.kind is None:
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
-    claims = {} if violations else verdicts.claim_checks(problem, plan, proof, proved)
+    recounted = None if violations else verdicts.recounted_cost(problem, plan)
+    claims = {} if violations else verdicts.claim_checks(problem, plan, proof, proved, recounted)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
     pools, lowest = ((), None) if violations else _peaks_and_places(problem, plan, claims, most_pairs)
     return Verdict(
@@ -167,6 +170,7 @@ def verdict_on(
         unmendable=_mending_obstacle(problem, plan) if violations else None,
         claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
         proved=None if proved is None else proved.sentence,
+        recounted_cost=recounted,
         pools=pools,
         places=lowest,
     )
@@ -247,6 +251,8 @@ def _valid_lines(found: Verdict) -> Iterator[str]:
             yield f"checked by the {by}: {', '.join(names)}"
     if names := [each.claim for each in found.claims if each.by is None]:
         yield f"not checked: {', '.join(names)}"
+    if found.recounted_cost is not None:
+        yield f"recounted: every plan costs at least {found.recounted_cost:,.15g}"
     if found.proved is not None:
         yield found.proved
 

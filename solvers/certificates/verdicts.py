@@ -13,10 +13,11 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.cost_bounds import cost_bound
 from memplan.planner.verify.live_bounds import live_bounds
 from memplan.planner.verify.violation import Violation, false_claim
 from memplan.solvers.certificates.certify import Certificate
-from memplan.solvers.certificates.goals import kind_of, used_of
+from memplan.solvers.certificates.goals import kind_of, problem_for_claim, used_of
 
 _CHECKER: Any = checker
 """The checker module, typed as Any: it has no annotations, because people without memplan read its code."""
@@ -27,7 +28,7 @@ _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _WORDS_OF_COST = {"used": 0, "infeasible": 0, "price": 1}
 """For each kind of claim, the number of words with the cost (2, a fraction, by default); pool uses follow."""
 _MOST_LIFETIMES = 4_000
-"""The limit of lifetimes up to which the verifier checks cliques."""
+"""The limit of lifetimes up to which the verifier checks cliques and bounds on costs."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,29 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
     return None if part is None else part.certificate
 
 
+def recounted_cost(problem: Problem, plan: Plan) -> float | None:
+    """Return the verifier's own lower bound on the cost of every plan, if the plan claims one and it is feasible.
+
+    The bound is computed without the claim's search, and is at most about the claim. Returns None for a claim that
+    holds only among plans of equal peak, or if the problem has more than `_MOST_LIFETIMES` lifetimes.
+    """
+    kind, claim = kind_of(problem, plan), plan.cost_lower_bound
+    if not claim or kind not in ("cost", "speed") or len(problem.buffers.start) > _MOST_LIFETIMES:
+        return None
+    return float(cost_bound(problem_for_claim(problem, kind), claim))
+
+
 def claim_checks(
-    problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None
+    problem: Problem,
+    plan: Plan,
+    proof: ProofText | None,
+    proved: CheckerVerdict | None,
+    recounted: float | None = None,
 ) -> dict[str, By | None]:
-    """Return the means by which each claim of a valid plan was checked, by field; None for an unchecked claim."""
+    """Return the means by which each claim of a valid plan was checked, by field; None for an unchecked claim.
+
+    `recounted` is the verifier's own lower bound on the cost, if it was computed.
+    """
     makers: dict[str, By | None] = {}
     witness, by_certificate = _status_witness(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
@@ -111,7 +131,8 @@ def claim_checks(
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
     if plan.cost_lower_bound is not None:
-        makers["cost_lower_bound"] = "placements" if plan.cost_lower_bound <= 0 else by_certificate.get("cost")
+        own: By | None = "witness" if recounted is not None and recounted >= plan.cost_lower_bound else None
+        makers["cost_lower_bound"] = "placements" if plan.cost_lower_bound <= 0 else by_certificate.get("cost", own)
     if plan.gap is not None:
         makers["gap"] = makers.get("status") if plan.status == "optimal" else makers.get("lower_bound", None)
         if plan.cost_lower_bound is not None and plan.status != "optimal":

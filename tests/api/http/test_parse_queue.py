@@ -25,7 +25,7 @@ async def parse_after(queue: ParseQueue, n_bytes: int, limit_s: float, over: asy
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 20))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(test(), 20))
 
 
 def test_large_bodies_are_parsed_one_at_a_time_in_order_of_arrival() -> None:

@@ -1,0 +1,90 @@
+"""The verifier's own lower bound on costs is never above the cost of a plan, and is often equal to the least cost."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.cost_bounds import cost_bound
+from memplan.questions.verify.verify import verdict_lines, verdict_on
+from memplan.solvers.portfolio.solve import solve
+from tests.support.meeting_kinds import problems
+
+
+def two_memories(draw: random.Random, count: int) -> Problem:
+    """A drawn problem with a fast memory of 100 bytes, a middle one of 150 at cost 0.25, and a large one at cost 2."""
+    rows: list[dict[str, Any]] = []
+    for k in range(count):
+        start = draw.randrange(count)
+        row: dict[str, Any] = {"id": k, "size": draw.randint(5, 60), "start": start, "end": start + draw.randint(1, 6)}
+        if draw.random() < 0.2:
+            row["traffic"] = draw.randint(0, 300)
+        if draw.random() < 0.1:
+            row["pools"] = ["middle", "large"]
+        rows.append(row)
+    pools = [{"name": "fast", "size": 100, "cost": 0}, {"name": "middle", "size": 150, "cost": 0.25}]
+    return Problem.model_validate(
+        {"pools": [*pools, {"name": "large", "cost": 2}], "buffers": rows, "objective": "cost"}
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_recounted_bound_is_at_most_the_least_cost_and_usually_equal_to_it(seed: int) -> None:
+    problem = two_memories(random.Random(seed), 8 + seed)
+    plan = solve(problem, time_limit_s=20.0)
+    assert plan.cost is not None
+    assert cost_bound(problem, 2 * plan.cost + 1) <= plan.cost
+    if plan.status == "optimal":
+        verdict = verdict_on(problem, plan)
+        assert verdict.recounted_cost is not None or plan.cost == 0
+        claims = {each.claim: each.by for each in verdict.claims}
+        is_reached = verdict.recounted_cost is None or verdict.recounted_cost >= plan.cost
+        assert claims["cost_lower_bound"] == ("placements" if plan.cost == 0 else "witness" if is_reached else None)
+
+
+def test_the_recounted_bound_is_valid_for_problems_with_all_kinds_of_constraints() -> None:
+    compared = 0
+    for _, problem, _ in problems(7, 400):
+        if problem.objective != "cost" or len(problem.pools) < 2:
+            continue
+        plan = solve(problem, time_limit_s=10.0)
+        if plan.cost is not None and plan.profile is None:
+            assert cost_bound(problem, 2 * plan.cost + 1) <= plan.cost, problem.model_dump_json()
+            compared += 1
+    assert compared > 20
+
+
+def test_a_claimed_cost_bound_that_the_verifier_does_not_reach_stays_unchecked() -> None:
+    # Two buffers of 60 fit into 120 bytes by their sizes, but the alignment keeps one of them out.
+    rows = [{"id": k, "size": 60, "start": 0, "end": 1, "alignment": 64} for k in range(2)]
+    pools = [{"name": "fast", "size": 123, "cost": 0}, {"name": "slow", "cost": 1}]
+    problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
+    plan = solve(problem)
+    assert (plan.status, plan.cost, plan.cost_lower_bound) == ("optimal", 60.0, 60.0)
+    assert cost_bound(problem, 60.0) == 0
+    verdict = verdict_on(problem, plan)
+    assert {each.claim: each.by for each in verdict.claims}["cost_lower_bound"] is None
+    assert "recounted: every plan costs at least 0" in list(verdict_lines(verdict))
+
+
+def test_the_bound_of_many_choices_relaxes_the_most_expensive_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = two_memories(random.Random(5), 60)
+    whole = cost_bound(problem, 1e9)
+    for most in (1, 10, 100):
+        monkeypatch.setattr("memplan.planner.verify.cost_bounds._MOST_CHOICES", most)
+        assert 0 < cost_bound(problem, 1e9) <= whole
+
+
+def test_reserved_bytes_and_repeated_lifetimes_count_in_the_bound() -> None:
+    rows = [
+        {"id": "a", "size": 50, "lifetimes": [[0, 2], [4, 6]], "traffic": 10},
+        {"id": "b", "size": 50, "start": 1, "end": 5, "traffic": 7},
+    ]
+    pools = [{"name": "fast", "size": 120, "reserved": [[0, 30], [20, 40]], "cost": 0.1}, {"name": "slow", "cost": 1}]
+    problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
+    assert cost_bound(problem, 100.0) == 10 * Fraction("0.1") + 7
+    assert solve(problem).cost == pytest.approx(8.0)
