@@ -25,6 +25,7 @@ from lab.support.ruled_families import (
     conflicting_problem,
     costly_problem,
     loose_problem,
+    memories_problem,
 )
 from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
@@ -184,6 +185,7 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
     "aligned": aligned_problem,
     "conflicting": conflicting_problem,
     "costly": costly_problem,
+    "memories": memories_problem,
     "banked": banked_problem,
 }
 

@@ -120,7 +120,9 @@ def _write_files(command: str, folder: Path) -> list[str]:
         if kind in FOLDERS:
             words[k] = str(FOLDERS[kind] / name)
         elif kind == "drawn":
-            file.write_bytes(FORMATS["csv"].write_problem(hard_suite.problem(name)))
+            problem = hard_suite.problem(name)
+            file = folder / ("problem.csv" if len(problem.pools) == 1 else "problem.json")
+            file.write_bytes(FORMATS[file.suffix[1:]].write_problem(problem))
             words[k] = str(file)
         elif kind == "scratchpad":
             file = folder / "problem.json"

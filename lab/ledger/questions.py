@@ -33,6 +33,16 @@ _LARGE = {
     "dense 100,000": ("generated:100000,7,.0002,2", 20),
     "random 1,000,000": ("generated:1000000,7,.01,.7", 20),
 }
+_MEMORIES = {
+    **{f"{n} buffers, seed {seed}": (f"n={n},seed={seed}", 80) for n in (500, 1000) for seed in (1, 2)},
+    **{f"3,000 buffers, seed {seed}": (f"n=3000,seed={seed}", 240) for seed in (1, 2)},
+    **{f"500 buffers, half aligned to 4,096, seed {seed}": (f"n=500,coarse=50,seed={seed}", 80) for seed in (1, 2)},
+    "1,000 buffers, half aligned to 4,096": ("n=1000,coarse=50", 80),
+    "1,000 buffers, four memories": ("n=1000,slower=2", 80),
+    "3,000 buffers, four memories": ("n=3000,slower=2", 240),
+    "10,000 buffers": ("n=10000", 240),
+}
+"""The drawn problems of several memories: their family's parameters, and their work limits in seconds."""
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
 """The work limits of memory-choice problems, in seconds; 240 and 80 take about 15 and 7 seconds of CPU time."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
@@ -61,6 +71,8 @@ def questions() -> Iterator[Row]:
     for name in SCRATCHPADS:
         seconds = _SCRATCHPAD_S.get(name, _SCRATCHPAD_S[""])
         yield Row(f"scratchpad/{name}", f"plan 'scratchpad:{name}'", seconds * WORK_PER_S)
+    for name, (parameters, seconds) in _MEMORIES.items():
+        yield Row(f"memories/{name}", f"plan 'drawn:memories:{parameters}'", seconds * WORK_PER_S)
     for name in (*MINIMALLOC, *GENERATED):
         yield Row(f"hard/{name}", f"plan 'drawn:{name}' --solver exact", 4 * WORK_PER_S)
 

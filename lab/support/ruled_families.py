@@ -45,6 +45,23 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
 
 
+def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1) -> Problem:
+    """Return a problem of a free memory of 64 KiB, `slower` of 96 KiB, and an unlimited one, with a cost per byte.
+
+    Each step a buffer is born that is alive for 2 to 20 steps; `coarse` percent of the buffers are aligned to 4,096
+    bytes, all others to 64.
+    """
+    rng, rows = np.random.default_rng(seed), []
+    sizes, lives = (64 * rng.integers(1, 260, n)).tolist(), rng.choice([2, 3, 3, 4, 5, 8, 20], n).tolist()
+    for k, (size, life, accesses) in enumerate(zip(sizes, lives, rng.choice([1, 1, 2, 3], n).tolist(), strict=True)):
+        alignment = 4096 if rng.integers(100) < coarse else 64
+        rows.append({"id": f"b{k}", "size": size, "start": k, "end": k + life, "alignment": alignment})
+        rows[-1]["traffic"] = accesses * size
+    middle = [{"name": f"sram{k}", "size": 98304, "cost": 4.0 * (k + 1)} for k in range(slower)]
+    pools = [{"name": "tcm", "size": 65536}, *middle, {"name": "dram", "cost": 20.0}]
+    return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+
+
 def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
     """Return a problem with 16-byte banks; half of the pairs of overlapping lifetimes must not share a bank."""
     rng = np.random.default_rng(seed)
