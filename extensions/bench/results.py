@@ -33,6 +33,8 @@ class Result(WireValue):
     """One run of a solver on an instance. Sizes are in bytes; `lower_bound` is proved, `known_peak` is reachable.
 
     For a problem of the library, `peak` is the value that its kind counts, and `fingerprint` identifies the problem.
+    With the objective `cost`, `counts` is "cost": `peak` is the cost of the plan, `lower_bound` that of the cost, and
+    there is no `curve`.
 
     `found_by` and `proved_by` are those of the plan; `found_by` was called `solved_by` in older files. Times are of
     solving alone, except `process_cpu_s`: all CPU time of the process and its children, including the start. For
@@ -50,6 +52,7 @@ class Result(WireValue):
     buffers: int | None = None
     peak: int | float | None = None
     lower_bound: int | float | None = None
+    counts: Literal["cost"] | None = None
     known_peak: int | float | None = None
     fingerprint: str | None = None
     status: Status | None = None

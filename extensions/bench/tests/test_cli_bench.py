@@ -37,6 +37,22 @@ def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: pyt
     assert "peak/bound" in err
 
 
+def test_bench_compares_the_costs_of_problems_that_minimize_the_cost(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": k, "size": 8, "start": 0, "end": 1, "traffic": 3 + k} for k in range(3)]
+    pools = [{"name": "fast", "size": 16}, {"name": "slow", "cost": 2}]
+    suite = tmp_path / "two_memories.json"
+    suite.write_text(json.dumps({"objective": "cost", "pools": pools, "buffers": rows}))
+    assert main(["bench", str(suite), "--time-limit", "5", "--solvers", "auto,greedy", "--cold"]) == 0
+    out, err = capfd.readouterr()
+    for found in map(json.loads, out.splitlines()):
+        assert (found["counts"], found["peak"], found["curve"]) == ("cost", 6.0, [])
+    assert "3 buffers, cost, bound 6" in err
+    assert ": optimal, cost 6.0, " in err
+    assert "Cost: the peak and its bound are those of the cost." in err
+
+
 def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
