@@ -18,6 +18,7 @@ inline constexpr i64 kGaps = 6;                   // gaps of a memory that are t
 inline constexpr i64 kPacked = 40;  // buffers that are packed at once
 inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // nodes of a packing
 inline constexpr i64 kNodesEach = 300;  // nodes for each buffer in a thorough packing, after which a window has the least
+inline constexpr i64 kRises = 4;  // windows, of which one may come to cost more
 inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps of a packing and of a node
 inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
 
@@ -71,6 +72,8 @@ class Search {
         end_rank_(arena.array<i64>(n())),
         place_(arena.array<i64>(n())),
         lost_(arena.array<double>(n())),
+        best_pool_(arena.array<i64>(only_fills ? 0 : n())),
+        best_offset_(arena.array<i64>(only_fills ? 0 : n())),
         lives_first_(arena.array<i64>(n() + 2)),
         lives_(arena.array<i64>(spaces.start.size)),
         near_first_(arena.array<i64>(n() + 2)),
@@ -108,12 +111,26 @@ class Search {
   }
 
   // Search windows until `work` is spent in all. Returns false where no window is left to search.
+  //
+  // One window in kRises may come to cost more, by less than the buffer that it is drawn around costs more than its goal
+  // (record-to-record travel, Dueck, Journal of Computational Physics 104, 1993). The cheapest placement is restored.
   bool improve(i64 work) {
+    risen_ = 0;
     while (work_ < work && !is_over_()) {
       const i64 spent = work_;
       if (!draw_window()) return true;
-      place_window(draw(run_.random[0]) % 2 == 0);
+      const bool has_goal = draw(run_.random[0]) % 2 == 0;
+      i64 most = 0;
+      if (draw(run_.random[0]) % kRises == 0) {
+        most = std::max<i64>(0, draw(run_.random[0]) % (price(middle_) - run_.goal[middle_] + 1) - risen_);
+        if (most > 0 && risen_ == 0) keep_best();
+      }
+      place_window(has_goal, most);
       if (work_ == spent) ++work_;
+    }
+    if (risen_ > 0) {
+      std::copy(best_pool_.begin(), best_pool_.end(), run_.pool.data);
+      std::copy(best_offset_.begin(), best_offset_.end(), run_.offset.data);
     }
     return true;
   }
@@ -165,6 +182,8 @@ class Search {
   Array<i64> by_start_, by_end_, start_rank_, end_rank_;
   Array<i64> place_;  // of each buffer in the window, from 1 on; 0: not there
   Array<double> lost_;
+  Array<i64> best_pool_, best_offset_;  // the cheapest placement, while the present one costs `risen_` more
+  i64 middle_ = 0, risen_ = 0;
   Array<i64> lives_first_, lives_;
   Array<i64> near_first_, mates_first_, mates_;
   Array<i64> near_{nullptr, 0};
@@ -318,7 +337,7 @@ class Search {
     const i64 middle = std::min(n() - 1, static_cast<i64>(std::upper_bound(lost_.begin(), lost_.end(), drawn) - lost_.begin()));
     is_backwards_ = draw(run_.random[0]) % 2 != 0;
     const i64 wanted = std::min(largest_, kLeast + draw(run_.random[0]) % (kLargest - kLeast + 1));
-    place_.fill(0), count_ = 0;
+    place_.fill(0), count_ = 0, middle_ = middle;
     add(middle);
     if (draw(run_.random[0]) % 3 == 0)
       grow(wanted);
@@ -521,8 +540,14 @@ class Search {
     return true;
   }
 
-  // Search the window; keep what costs no more than before. Returns false where nothing was found.
-  bool place_window(bool has_goal) {
+  void keep_best() {
+    std::copy(run_.pool.begin(), run_.pool.end(), best_pool_.data);
+    std::copy(run_.offset.begin(), run_.offset.end(), best_offset_.data);
+  }
+
+  // Search the window; keep what costs at most `more` than before: the cheapest, or any where `more` is positive. Returns
+  // false where nothing was found.
+  bool place_window(bool has_goal, i64 more = 0) {
     prepare();
     i64 before = 0;
     for (i64 x = 0; x < count_ && before < kMost; ++x)
@@ -533,13 +558,15 @@ class Search {
       if (is_over_()) return false;
       list_walls(x);
       child_count_ = 0;
-      for (i64 s = 0; s < states; ++s) branch(x, s, before, has_goal);
+      for (i64 s = 0; s < states; ++s) branch(x, s, before + more, has_goal);
       states = narrow(x);
       if (states == 0) return false;
     }
     const auto costs_less = [](const State &a, const State &b) { return a.g < b.g; };
-    const i64 best = std::min_element(states_.data, states_.data + states, costs_less) - states_.data;
-    if (states_[best].g > before) return false;
+    i64 best = std::min_element(states_.data, states_.data + states, costs_less) - states_.data;
+    if (more > 0 && states_[best].g >= before) best = draw(run_.random[0]) % states;
+    if (states_[best].g > before + more) return false;
+    if (before < kMost) risen_ = std::max<i64>(0, risen_ + states_[best].g - before);
     for (i64 x = 0; x < count_; ++x) {
       const Place &place = places_[best * largest_ + x];
       run_.pool[window_[x]] = place.pool, run_.offset[window_[x]] = place.at;

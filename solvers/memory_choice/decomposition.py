@@ -130,11 +130,11 @@ _MOST_MEASURED = 5_000
 """The most items and rows for which functions of sizes are measured, besides units."""
 _OPEN_AT_MOST = 1
 """The most choices for one goal whose packing may stay undecided."""
-_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
+_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 200)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
-_MOST_IN_TURN = 1_000
+_MOST_IN_TURN = 300
 """The most items for which windows leave half of the time to exact searches."""
-_LAST_PATIENCE = 100
+_LAST_PATIENCE = 200
 """The window searches without a gain after which the search ends."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
