@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.torch.files.snapshot import graph_name, lifetime, recorded_steps
+from memplan.extensions.torch.files.snapshot import graph_of, lifetime, recorded_steps
 from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
 from memplan.extensions.torch.inside.advice import Advice, advice_of
+from memplan.extensions.torch.inside.captures import refuse_unknown_graphs
 from memplan.extensions.torch.inside.demand import (
     Simulation,
     has_products,
@@ -116,7 +117,7 @@ class Recorded(Answer):
     """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
 
     `misplaced` counts blocks with a different address in the simulation; `is_equal` is True if both end with equal
-    segments.
+    segments. `notes` are sentences on what the snapshot does not show.
     """
 
     device: int
@@ -124,15 +125,22 @@ class Recorded(Answer):
     simulated: int
     misplaced: int
     is_equal: bool
+    notes: tuple[str, ...] = ()
 
 
 class Turns(Answer):
-    """The private pools of CUDA graphs, compared with one arena for graphs that run in turns and keep their outputs."""
+    """The private pools of CUDA graphs, compared with one arena for graphs that run in turns.
+
+    `peak` is that of a plan in which all outputs stay; `peak_in_turns` is that of a plan in which the outputs of a
+    graph are read before another graph runs. Graphs of an entry of `together` may run at once.
+    """
 
     graphs: int
     reserved: int
     peak: int | None
     lower_bound: int | None
+    peak_in_turns: int | None = None
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 class Compared(Answer):
@@ -194,7 +202,10 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     """
     device = validate_options(FitsOptions, options)
     answers = []
-    for number, step in recorded_steps(data).items():
+    steps = recorded_steps(data)
+    for step in steps.values():
+        refuse_unknown_graphs(step, device.together)
+    for number, step in steps.items():
         answer, simulated = judge_step(step, device), simulate(step, device, None)
         recorded = Recorded(
             device=number,
@@ -202,6 +213,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
             simulated=simulated.allocator.peak,
             misplaced=simulated.misplaced,
             is_equal=simulated.allocator.segments == {row.address: row.size for row in step.last_segments},
+            notes=step.notes,
         )
         answers.append(answer.model_copy(update={"recorded": recorded, "turns": _graphs_in_turns(step, device)}))
     verdicts = [answer.fits for answer in answers]
@@ -285,24 +297,32 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
 
 def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
     """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None if there are no graphs."""
-    held = Counter[str]()
-    for segment in step.last_segments:
-        if segment.private:
-            held[graph_name(segment.private)] += segment.size
-    rows: dict[str, list[Buffer]] = {name: [] for name in held}
+    held = sum(segment.size for segment in step.last_segments if segment.private)
+    rows: dict[str, list[Buffer]] = {}
     outputs = []
     for k, tensor in enumerate(step.tensors):
         if tensor.private and tensor.size:
-            name = graph_name(tensor.private)
+            name = graph_of(tensor)
             start, end = lifetime(tensor, len(step.events))
-            rows[name].append(Buffer(id=k, size=tensor.size, start=start, end=end, alignment=device.alignment))
+            buffer = Buffer(id=k, size=tensor.size, start=start, end=end, alignment=device.alignment)
+            rows.setdefault(name, []).append(buffer)
             outputs += [f"{name}/{k}"] if tensor.end is None else []
-    models = {name: Problem(buffers=own) for name, own in rows.items() if own}
+    models = {name: Problem(buffers=own) for name, own in rows.items()}
     if not models:
         return None
-    problem = Application(models=models, persistent=tuple(outputs)).problem
-    plan = solve(problem, time_limit_s=device.time_limit_s)
-    return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
+    groups = tuple(tuple(name for name in group if name in models) for group in device.together)
+    kept, read = (
+        solve(Application(models=models, persistent=names, together=groups).problem, time_limit_s=device.time_limit_s)
+        for names in (tuple(outputs), ())
+    )
+    return Turns(
+        graphs=len(models),
+        reserved=held,
+        peak=kept.peak,
+        lower_bound=kept.lower_bound,
+        peak_in_turns=read.peak,
+        together=groups,
+    )
 
 
 def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:

@@ -126,9 +126,10 @@ def simulate(
     inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
         at = {tensor.address: k for k, tensor in inputs.items()}
+        sizes = {row.address: max(allocator.settings.round_size(row.size), row.block) for row in inputs.values()}
         for segment in step.segments:
             pool = allocator.pool(segment.stream, segment.is_small, segment.private)
-            inside = [(a, allocator.settings.round_size(inputs[k].size)) for a, k in at.items() if a in segment]
+            inside = [(address, size) for address, size in sizes.items() if address in segment]
             for block in allocator.adopt(segment.address, segment.size, pool, inside):
                 blocks[at[block.address]] = block
                 simulation.blocks.add((block.address, block.address + block.size))

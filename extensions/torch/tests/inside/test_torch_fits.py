@@ -126,7 +126,7 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
         _, step_of = resize_step(TorchStep(model, inputs, sum_losses, (), torch.optim.Adam), 0)
         step = step_of(64)
         recording = step.record(foreach=True)
-        for allocator in ("cpu", "cuda", "expandable_segments"):
+        for allocator in ("cpu", "cuda", "expandable_segments:True"):
             device = FitsOptions(allocator=allocator, cublas_workspace=0, kernel_workspace=0, time_limit_s=0.05)
             live, _ = live_peak_of(recording, device)
             most = live if allocator == "cpu" else simulate(recording, device, None).allocator.peak
