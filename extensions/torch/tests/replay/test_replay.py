@@ -17,20 +17,13 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 TRACES = int(os.environ.get("MEMPLAN_REPLAY_TRACES", "300"))
 
 
-def build(folder: Path, *flags: str) -> Path:
+def build(folder: Path, *flags: str, tests: Path = HERE, replay: Path = REPLAY) -> Path:
     """Compile the fake CUDA driver, and the trace program together with the allocator, using compiler `flags`."""
-    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(HERE / "fake_cuda.c"), "-lpthread"]
-    sources = [
-        str(HERE / "drive.c"),
-        str(REPLAY / "replay.c"),
-        "-L.",
-        "-lfake",
-        f"-Wl,-rpath,{folder}",
-        "-ldl",
-        "-lpthread",
-    ]
+    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(tests / "fake_cuda.c"), "-lpthread"]
+    libraries = ["-L.", "-lfake", f"-Wl,-rpath,{folder}", "-ldl", "-lpthread"]
+    sources = [str(tests / "drive.c"), str(replay / "replay.c")]
     subprocess.run(fake, cwd=folder, check=True)
-    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", "drive", *sources], cwd=folder, check=True)
+    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", "drive", *sources, *libraries], cwd=folder, check=True)
     return folder
 
 
@@ -56,14 +49,17 @@ def test_random_traces_never_overwrite_live_bytes(library_path: Path, threads: s
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    ("line", "fault", "threads"),
     [
-        ("block->address < low + entry->size", "0"),
-        ("if (scope->entries[scope->before[entry->first + k]].is_live) return 0;", ";"),
-        ("cuda.wait(stream, arena->event, 0)", "0"),
+        ("block->address < low + entry->size", "0", "1"),
+        ("if (scope->entries[scope->before[entry->first + k]].is_live) return 0;", ";", "1"),
+        ("cuda.wait(stream, arena->event, 0)", "0", "1"),
+        ("cuda.wait(stream, arena->event, 0)", "0", "4"),
     ],
 )
-def test_random_traces_detect_a_fault_injected_into_the_allocator(tmp_path: Path, line: str, fault: str) -> None:
+def test_random_traces_detect_a_fault_injected_into_the_allocator(
+    tmp_path: Path, line: str, fault: str, threads: str
+) -> None:
     source = (REPLAY / "replay.c").read_text()
     assert line in source
     (tmp_path / "replay").mkdir()
@@ -72,19 +68,8 @@ def test_random_traces_detect_a_fault_injected_into_the_allocator(tmp_path: Path
     shutil.copy(REPLAY / "replay.h", tmp_path / "replay")
     for name in ("drive.c", "fake_cuda.c"):
         shutil.copy(HERE / name, tmp_path / "tests" / "replay")
-    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", "tests/replay/fake_cuda.c", "-lpthread"]
-    subprocess.run(fake, cwd=tmp_path, check=True)
-    sources = [
-        "tests/replay/drive.c",
-        "replay/replay.c",
-        "-L.",
-        "-lfake",
-        f"-Wl,-rpath,{tmp_path}",
-        "-ldl",
-        "-lpthread",
-    ]
-    subprocess.run(["gcc", "-O1", "-w", "-o", "drive", *sources], cwd=tmp_path, check=True)
-    assert drive(tmp_path, "11", "60", "1").returncode != 0
+    build(tmp_path, "-w", tests=tmp_path / "tests" / "replay", replay=tmp_path / "replay")
+    assert drive(tmp_path, "11", "60", threads).returncode != 0
 
 
 def test_threads_of_the_allocator_have_no_data_race(tmp_path: Path) -> None:
