@@ -47,7 +47,12 @@ def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"
     rows = [("live peak", answer.live_peak), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]
-    for name, size in (*rows, ("reserved", answer.reserved), ("capacity", answer.capacity)):
+    for name, size in (
+        *rows,
+        ("reserved", answer.reserved),
+        ("with scratch", answer.reserved_most),
+        ("capacity", answer.capacity),
+    ):
         if size is not None:
             yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}"
     yield f"at the peak: {answer.running}"

@@ -67,27 +67,24 @@ def settings_of(text: str) -> AllocatorSettings:
     try:
         sizes = {name: int(pairs[name]) * _MIB for name in _NAMES if name.endswith("_mb") and name in pairs}
         divisions = _divisions(pairs.get("roundup_power2_divisions", "[>:0]"))
-        threshold = float(pairs.get("garbage_collection_threshold", 0))
+        threshold = float(pairs.get("garbage_collection_threshold", "0.5"))
     except ValueError as error:
         raise OptionError(f"allocator: must have numbers for sizes and fractions, got {excerpt(text)}") from error
     large = sizes.get("large_segment_size_mb", AllocatorSettings.large_segment)
-    least = {"large_segment_size_mb": _LEAST_SEGMENT + _MIB, "max_split_size_mb": large}
-    least["max_non_split_rounding_mb"] = large
-    rules = [(f"{name} of at least {least[name] // _MIB}", size >= least[name]) for name, size in sizes.items()]
-    is_within = "garbage_collection_threshold" not in pairs or 0 < threshold < 1
-    rules += [
-        ("a garbage_collection_threshold above 0 and below 1", is_within),
-        ("expandable_segments:True or expandable_segments:False", pairs.get(_NAMES[0], "True") in ("True", "False")),
-        ("roundup_power2_divisions that are powers of two", all(map(_is_division, divisions))),
-    ]
-    for rule, is_kept in rules:
-        if not is_kept:
-            raise OptionError(f"allocator: must have {rule}, as torch refuses others, got {excerpt(text)}")
+    least = dict.fromkeys(sizes, large) | {"large_segment_size_mb": _LEAST_SEGMENT + _MIB}
+    rules = {f"{name} of at least {least[name] // _MIB}": size >= least[name] for name, size in sizes.items()}
+    rules |= {
+        "garbage_collection_threshold above 0 and below 1": 0 < threshold < 1,
+        "expandable_segments:True or expandable_segments:False": pairs.get(_NAMES[0], "True") in ("True", "False"),
+        "roundup_power2_divisions that are powers of two": all(map(_is_division, divisions)),
+    }
+    if broken := next((rule for rule, is_kept in rules.items() if not is_kept), None):
+        raise OptionError(f"allocator: must have {broken}, as torch refuses others, got {excerpt(text)}")
     return AllocatorSettings(
         expandable=pairs.get("expandable_segments") == "True",
         max_split_size=sizes.get("max_split_size_mb"),
         divisions=divisions,
-        threshold=threshold,
+        threshold=threshold if "garbage_collection_threshold" in pairs else 0.0,
         large_segment=large,
         non_split_rounding=sizes.get("max_non_split_rounding_mb"),
     )

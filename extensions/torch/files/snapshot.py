@@ -161,6 +161,10 @@ class _SegmentLayout:
         sizes = [high - low for low, high in zip(self.lows, highs, strict=True)]
         self.bases = list(accumulate(sizes, initial=0))
 
+    def __contains__(self, address: int) -> bool:
+        k = bisect_right(self.lows, address) - 1
+        return k >= 0 and address - self.lows[k] < self.bases[k + 1] - self.bases[k]
+
     def offset(self, address: int) -> int:
         """Return the offset for an address; addresses outside all segments get offsets after the last segment."""
         k = bisect_right(self.lows, address) - 1
@@ -223,26 +227,20 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
 def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int], twice: int) -> Iterator[str]:
     """Yield sentences on what a device's trace does not show: skipped, unknown and earlier events."""
     if counts["oom"]:
-        sizes = [row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom"]
-        yield f"the recorded step ran out of memory {counts['oom']} times, first for {sizes[0]} bytes"
+        first = next(row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom")
+        yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"
     if given := sum(row.phase == "given" for row in step.tensors):
         yield (
             f"the history is cut: {given} storages are older than it; they count in the order of their addresses, "
             "and what was freed before is in no number"
         )
-    skipped = []
-    if not counts["alloc"] and any(counts[name] for name in (*_FREED, _ASKED)):
-        skipped.append("alloc")
-    if not any(counts[name] for name in _FREED) and (counts[_ASKED] or twice):
-        skipped.append(_FREED[0])
-    segments = sorted({(row.address, row.size) for row in step.segments + step.last_segments} | {*step.requested})
-    lows, high = [low for low, _ in segments], [*accumulate((low + size for low, size in segments), max)]
-    outside = sum(
-        not (k := bisect_right(lows, row.address)) or row.address >= high[k - 1]
-        for row in step.tensors
-        if row.phase != "given"
-    )
-    if outside and not counts["segment_map"]:
+    has_frees = any(counts[name] for name in _FREED)
+    skipped = ["alloc"] if not counts["alloc"] and (has_frees or counts[_ASKED]) else []
+    skipped += [_FREED[0]] if not has_frees and (counts[_ASKED] or twice) else []
+    made = [row for row in step.tensors if row.phase != "given"]
+    layout = _SegmentLayout([(row.address, row.size) for row in step.segments + step.last_segments], made)
+    inside = _SegmentLayout(step.requested, made)
+    if not counts["segment_map"] and any(row.address not in layout and row.address not in inside for row in made):
         skipped += ["segment_alloc", "segment_free"]
     if skipped:
         yield (
@@ -259,26 +257,19 @@ def _measure_blocks(step: StepMemory) -> None:
     The first allocation in the free range after a given block begins at the start of a free block, so the bytes before
     it belong to the given block, unless that block or the next one was freed earlier.
     """
-    given = sorted((k for k, row in enumerate(step.tensors) if row.phase == "given"), key=lambda k: _address(step, k))
-    lows = [_address(step, k) for k in given]
+    given = sorted((row for row in step.tensors if row.phase == "given"), key=lambda row: row.address)
+    lows, opened = [row.address for row in given], [not row.block for row in given]
     segments = sorted(step.segments, key=lambda segment: segment.address)
     starts = [segment.address for segment in segments]
-    is_open = [not step.tensors[k].block for k in given]
     for event in step.events:
         tensor = step.tensors[event if event >= 0 else ~event]
-        k = bisect_right(lows, tensor.address) - 1
-        if event < 0:
-            if k >= 0 and lows[k] == tensor.address and tensor.phase == "given":
-                is_open[max(k - 1, 0)] = is_open[k] = False
-        elif k >= 0 and is_open[k]:
-            row, n = step.tensors[given[k]], bisect_right(starts, tensor.address) - 1
-            is_open[k] = False
+        k, n = bisect_right(lows, tensor.address) - 1, bisect_right(starts, tensor.address) - 1
+        if event < 0 and k >= 0 and given[k] is tensor:
+            opened[max(k - 1, 0)] = opened[k] = False
+        elif event >= 0 and k >= 0 and opened[k]:
+            opened[k] = False
             if n >= 0 and lows[k] >= starts[n] and tensor.address in segments[n]:
-                row.block = tensor.address - lows[k]
-
-
-def _address(step: StepMemory, k: int) -> int:
-    return step.tensors[k].address
+                given[k].block = tensor.address - lows[k]
 
 
 def _last_state(

@@ -34,6 +34,7 @@ class Storage:
     label: str = ""
     address: int = 0
     block: int = 0
+    scratch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

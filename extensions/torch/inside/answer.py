@@ -158,7 +158,8 @@ class FitsAnswer(Answer):
     `fits` is None without a capacity, if a better plan may fit, or if an operator keeps memory that is not counted.
     `proof` states the evidence. `live_peak` is the peak sum of live storages, `peak` the bytes of a plan in one arena,
     and `lower_bound` the bytes that every such plan needs; `reserved` is the peak that the caching allocator reserves
-    without a limit, None for allocators that are not simulated. `roles` gives the bytes at the live peak by purpose,
+    without a limit, None for allocators that are not simulated, and `reserved_most` the same with the most scratch
+    memory that convolutions of cuDNN are taken to allocate. `roles` gives the bytes at the live peak by purpose,
     `alive` their largest groups by module and line, `running` the operation. `left` is set if a step surely fits,
     `recorded` and `turns` for snapshots, `compared` if a snapshot was given with the model.
     """
@@ -172,6 +173,7 @@ class FitsAnswer(Answer):
     lower_bound: int | None
     status: str
     reserved: int | None
+    reserved_most: int | None
     roles: dict[str, int]
     running: str
     alive: tuple[AliveGroup, ...]
@@ -230,6 +232,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     problem = problem_of(step, device)
     plan = solve(problem, time_limit_s=device.time_limit_s)
     unlimited = simulate(step, device, None) if device.is_simulated else None
+    most = simulate(step, device, None, has_scratch=True) if device.is_simulated else None
     decided, proof = _verdict(step, device, live_peak, plan)
     if decided and (unsure := unsure_operators(step, device)):
         rule = f"open: what {', '.join(unsure)} keeps on the device is not counted, say it as kernel_workspace"
@@ -250,6 +253,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         lower_bound=plan.lower_bound,
         status=plan.status,
         reserved=unlimited and unlimited.allocator.peak,
+        reserved_most=most and most.allocator.peak,
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_operation_text(step, at),
         alive=_largest_groups(alive),
@@ -335,8 +339,14 @@ def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
         return False, f"proved: {size_text(live_peak)} are alive at once, more than {room}, wherever they lie"
     if device.is_simulated:
         result = simulate(step, device, usable)
+        most = simulate(step, device, usable, has_scratch=True)
+        held = size_text(result.allocator.peak)
+        if result.stopped is None and most.stopped is not None:
+            rule = (
+                f"open: the step runs with {held} reserved, but not with two copies of the tensors of each convolution"
+            )
+            return None, f"{rule} as scratch memory; cuDNN may take less: say its most as kernel_workspace"
         if result.stopped is None:
-            held = size_text(result.allocator.peak)
             return True, f"simulated: the allocator runs the step with {held} reserved, within {room}"
         way = ""
         if plan.peak is not None and plan.peak <= usable:

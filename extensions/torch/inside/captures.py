@@ -8,11 +8,10 @@ capture. torch is not imported.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import pairwise, permutations
+from itertools import accumulate, chain, pairwise, permutations
 
 from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 from memplan.extensions.torch.files.caching_allocator import OWN_ROUNDING, Block, CachingAllocator
@@ -106,44 +105,34 @@ def best_captures(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> Captures:
     """Return the pools and the order of captures that reserve least, within the time limit of `device`."""
-    until = time.monotonic() + device.time_limit_s
-    search = _OrderSearch(step.tensors, settings, until)
-    alone = {each.name: search.reserved([each]) for each in captures}
-    pools = list[CapturePool]()
-    recorded = 0
-    for members in _split_pools(captures, alone, device.together):
-        recorded += search.reserved(members)
-        order = search.best(members, alone)
-        pools.append(
-            CapturePool(
-                graphs=tuple(each.name for each in order),
-                reserved=search.reserved(order),
-                lower_bound=search.lower_bound(members),
-            )
-        )
-    return Captures(
-        pools=tuple(pools),
-        recorded=recorded,
-        reserved=sum(pool.reserved for pool in pools),
-        tried=search.tried,
-        is_least=search.is_complete or all(pool.reserved == pool.lower_bound for pool in pools),
-        outputs=sum(settings.round_size(step.tensors[k].size) for each in captures for k in each.outputs),
-        outputs_peak=_outputs_peak(step, captures, device, settings),
-    )
-
-
-def _split_pools(
-    captures: Sequence[GraphCapture], alone: Mapping[str, int], together: Sequence[Sequence[str]]
-) -> Iterator[list[GraphCapture]]:
-    """Yield the graphs of each pool: largest first, each joins the first pool with no graph that may run with it."""
+    search = _OrderSearch(step.tensors, settings, time.monotonic() + device.time_limit_s)
+    # The largest graph comes first, and each joins the first pool with no graph that may run at the same time.
     pools: list[list[GraphCapture]] = []
-    for each in sorted(captures, key=lambda graph: (-alone[graph.name], graph.first)):
-        beside = {name for group in together if each.name in group for name in group}
+    for each in sorted(captures, key=search.falling):
+        beside = {name for group in device.together if each.name in group for name in group}
         pool = next((pool for pool in pools if not beside & {other.name for other in pool}), None)
         if pool is None:
             pools.append(pool := [])
         pool.append(each)
-    yield from (sorted(pool, key=lambda graph: graph.first) for pool in pools)
+    recorded = sum(search.pool_bytes(sorted(pool, key=lambda each: each.first)) for pool in pools)
+    orders = [search.best_order(pool) for pool in pools]
+    found = tuple(
+        CapturePool(
+            graphs=tuple(each.name for each in order),
+            reserved=search.pool_bytes(order),
+            lower_bound=search.lower_bound(order),
+        )
+        for order in orders
+    )
+    return Captures(
+        pools=found,
+        recorded=recorded,
+        reserved=sum(pool.reserved for pool in found),
+        tried=search.tried,
+        is_least=search.is_least,
+        outputs=sum(settings.round_size(step.tensors[k].size) for each in captures for k in each.outputs),
+        outputs_peak=_outputs_peak(step, captures, device, settings),
+    )
 
 
 class _OrderSearch:
@@ -151,87 +140,72 @@ class _OrderSearch:
 
     def __init__(self, tensors: Sequence[Storage], settings: AllocatorSettings, until: float) -> None:
         self.tensors, self.settings, self.until = tensors, settings, until
-        self.tried, self.is_complete = 0, True
+        self.tried, self.is_least = 0, True
 
-    def reserved(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
+    def pool_bytes(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
         """Return the bytes of a pool after captures in this order; from `below` bytes on, the count may stop."""
         allocator, blocks = CachingAllocator(settings=self.settings), dict[int, Block]()
-        for capture in order:
-            for event in capture.events:
-                if not self.tensors[event if event >= 0 else ~event].size:
-                    continue
-                if event < 0:
-                    allocator.free_block(blocks.pop(~event))
-                else:
-                    blocks[event] = allocator.malloc(self.tensors[event].size, self.tensors[event].stream, True)
-                    if below is not None and allocator.reserved >= below:
-                        return allocator.reserved
+        for event in (event for capture in order for event in capture.events):
+            row = self.tensors[event if event >= 0 else ~event]
+            if row.size and event < 0:
+                allocator.free_block(blocks.pop(~event))
+            elif row.size:
+                blocks[event] = allocator.malloc(row.size, row.stream, True)
+            if below is not None and allocator.reserved >= below:
+                break
         return allocator.reserved
 
-    def best(self, captures: Sequence[GraphCapture], alone: Mapping[str, int]) -> list[GraphCapture]:
+    def falling(self, capture: GraphCapture) -> tuple[int, int]:
+        """Return the key by which larger graphs come first."""
+        return -self.pool_bytes([capture]), capture.first
+
+    def best_order(self, falling: list[GraphCapture]) -> list[GraphCapture]:
         """Return the best order found: of all orders for few graphs, else by moving single graphs."""
-        least = self.lower_bound(captures)
-        order, found = list(captures), self.reserved(captures)
-        falling = sorted(captures, key=lambda each: -alone[each.name])
-        starts = [falling, falling[::-1]]
-        if len(captures) <= _MOST_PERMUTED:
-            starts += map(list, permutations(captures))
-        for tried in starts:
-            order, found = self._better(tried, order, found, least)
-        is_moved = len(captures) > _MOST_PERMUTED
-        self.is_complete = self.is_complete and (not is_moved or found <= least)
-        while is_moved:
-            is_moved = False
-            for k in range(len(order)):
-                for place in range(len(order)):
-                    rest = [*order[:k], *order[k + 1 :]]
-                    rest.insert(place, order[k])
-                    moved, fewer = self._better(rest, order, found, least)
-                    if fewer < found:
-                        order, found, is_moved = moved, fewer, True
+        least, is_few = self.lower_bound(falling), len(falling) <= _MOST_PERMUTED
+        order, found = falling, self.pool_bytes(falling)
+        queue: Iterator[list[GraphCapture]] = map(list, permutations(falling))
+        if not is_few:
+            queue = chain([falling[::-1]], _moved_orders(falling))
+        while found > least and (tried := next(queue, None)) is not None:
+            if time.monotonic() > self.until:
+                break
+            self.tried += 1
+            reserved = self.pool_bytes(tried, found)
+            if reserved < found:
+                order, found = tried, reserved
+                queue = queue if is_few else _moved_orders(order)
+        self.is_least = self.is_least and (found <= least or (is_few and next(queue, None) is None))
         return order
 
-    def _better(
-        self, tried: list[GraphCapture], order: list[GraphCapture], found: int, least: int
-    ) -> tuple[list[GraphCapture], int]:
-        if found <= least or len(order) == 1:
-            return order, found
-        if time.monotonic() > self.until:
-            self.is_complete = False
-            return order, found
-        self.tried += 1
-        reserved = self.reserved(tried, found)
-        return (tried, reserved) if reserved < found else (order, found)
-
     def lower_bound(self, captures: Sequence[GraphCapture]) -> int:
-        """Return bytes that no order is below: the live peak of the last capture, beside the outputs of the others."""
-        kept, peaks = Counter[str](), Counter[str]()
+        """Return bytes that no order is below: the last capture has its live peak and the outputs of the others."""
+        kept, peaks = list[int](), list[int]()
         for capture in captures:
-            live = 0
-            for event in capture.events:
-                size = self.settings.round_size(self.tensors[event if event >= 0 else ~event].size)
-                live += size if event >= 0 else -size
-                peaks[capture.name] = max(peaks[capture.name], live)
-            kept[capture.name] = live
-        last = min(kept.total() - kept[name] + peak for name, peak in peaks.items())
-        return -(-max(last, *peaks.values()) // OWN_ROUNDING) * OWN_ROUNDING
+            rows = [(event, self.tensors[event if event >= 0 else ~event].size) for event in capture.events]
+            live = [*accumulate(self.settings.round_size(size) * (1 if event >= 0 else -1) for event, size in rows)]
+            kept.append(live[-1])
+            peaks.append(max(live))
+        last = sum(kept) + min(peak - own for peak, own in zip(peaks, kept, strict=True))
+        return -(-max(last, *peaks) // OWN_ROUNDING) * OWN_ROUNDING
+
+
+def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
+    """Yield the orders in which one capture is at another place."""
+    for k in range(len(order)):
+        rest = [*order[:k], *order[k + 1 :]]
+        yield from ([*rest[:place], order[k], *rest[place:]] for place in range(len(order)) if place != k)
 
 
 def _outputs_peak(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> int | None:
-    """Return the bytes of one buffer for all outputs, each alive while its graph or one beside it may run."""
+    """Return the bytes of one buffer for all outputs, each alive while its graph, or one at the same time, runs."""
+    sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {
-        each.name: Problem(
-            buffers=[
-                Buffer(id=k, size=settings.round_size(step.tensors[k].size), start=0, end=1)
-                for k in each.outputs
-                if step.tensors[k].size
-            ]
-        )
-        for each in captures
+        name: Problem(buffers=[Buffer(id=k, size=size, start=0, end=1) for k, size in enumerate(mine)])
+        for name, mine in sizes.items()
+        if mine
     }
-    models = {name: model for name, model in models.items() if len(model.buffers)}
     groups = tuple(tuple(name for name in group if name in models) for group in device.together)
     if not models:
         return 0

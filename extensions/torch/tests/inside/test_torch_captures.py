@@ -35,7 +35,9 @@ def capture(allocator: PlainAllocator, side: int, pool: tuple[int, int], *, is_k
     allocator.label = ""
 
 
-def captured(sides: Sequence[int], *, pools: bool = False, is_kept: bool = True, buffer: int = 0) -> PlainAllocator:
+def captured_graphs(
+    sides: Sequence[int], *, pools: bool = False, is_kept: bool = True, buffer: int = 0
+) -> PlainAllocator:
     """Return an allocator after weights, and the graphs of all sides in one pool or in a pool for each."""
     allocator = PlainAllocator()
     if buffer:
@@ -54,35 +56,35 @@ def advice_of(allocator: PlainAllocator, **options: Any) -> Advice:
 
 @pytest.mark.parametrize("pools", [False, True])
 def test_the_order_of_captures_removes_bytes_reserved_for_growing_graphs(pools: bool) -> None:
-    recorded = captured(SIDES, pools=pools)
+    recorded = captured_graphs(SIDES, pools=pools)
     advice = advice_of(recorded)
     assert advice.captures is not None
     (pool,) = advice.captures.pools
     rows = {row.change: row for row in advice.rows}
     order = [int(name.partition("side")[2]) for name in pool.graphs]
     assert sorted(order) == [*SIDES]
-    best = captured(order)
+    best = captured_graphs(order)
     assert rows["order of captures"].reserved == best.most == pool.reserved + 100 * MIB
-    assert advice.captures.recorded + 100 * MIB == captured(SIDES).most
+    assert advice.captures.recorded + 100 * MIB == captured_graphs(SIDES).most
     # Growing captures reserve 1.9 times what the largest graph needs; the order found reserves 1.1 times as much.
-    assert captured(SIDES).most > 1.5 * best.most
+    assert captured_graphs(SIDES).most > 1.5 * best.most
     assert pool.lower_bound <= pool.reserved < 1.2 * pool.lower_bound
     if pools:
-        assert rows["one pool for all graphs"].reserved == captured(SIDES).most < recorded.most / 3
+        assert rows["one pool for all graphs"].reserved == captured_graphs(SIDES).most < recorded.most / 3
     size = advice.captures.outputs_peak
     assert size == 22 * 22 * (MIB // 64)
     assert advice.captures.outputs == sum(-(-side * side * (MIB // 64) // 512) * 512 for side in SIDES)
-    shared = captured(order, is_kept=False, buffer=size)
+    shared = captured_graphs(order, is_kept=False, buffer=size)
     assert rows["one buffer for the outputs of all graphs"].reserved == shared.most
     assert f"outputs = torch.empty({size}," in rows["one buffer for the outputs of all graphs"].line
 
 
 def test_the_order_of_few_captures_is_the_least_of_all_orders() -> None:
     sides = (14, 19, 12, 22)
-    advice = advice_of(captured(sides))
+    advice = advice_of(captured_graphs(sides))
     assert advice.captures is not None
     assert advice.captures.is_least
-    assert advice.captures.reserved + 100 * MIB == min(captured(each).most for each in permutations(sides))
+    assert advice.captures.reserved + 100 * MIB == min(captured_graphs(each).most for each in permutations(sides))
 
 
 def test_large_outputs_take_the_bytes_of_the_largest_instead_of_their_sum() -> None:
@@ -100,16 +102,16 @@ def test_large_outputs_take_the_bytes_of_the_largest_instead_of_their_sum() -> N
 def test_graphs_that_may_run_at_once_get_different_pools() -> None:
     sides = (12, 13, 21, 22)
     pair = [("graph0.1:side21", "graph0.1:side22")]
-    apart = advice_of(captured(sides), together=pair)
+    apart = advice_of(captured_graphs(sides), together=pair)
     assert apart.captures is not None
     assert len(apart.captures.pools) == 2
     assert all(not {*pair[0]} <= {*pool.graphs} for pool in apart.captures.pools)
-    alone = advice_of(captured(sides))
+    alone = advice_of(captured_graphs(sides))
     assert alone.captures is not None
     assert apart.captures.reserved > alone.captures.reserved
     assert apart.captures.outputs_peak == (21 * 21 + 22 * 22) * (MIB // 64)
-    (device,) = fits_of_snapshot(pickle.dumps(captured(sides).snapshot({})), together=pair).devices
-    (turns,) = fits_of_snapshot(pickle.dumps(captured(sides).snapshot({}))).devices
+    (device,) = fits_of_snapshot(pickle.dumps(captured_graphs(sides).snapshot({})), together=pair).devices
+    (turns,) = fits_of_snapshot(pickle.dumps(captured_graphs(sides).snapshot({}))).devices
     assert device.turns is not None
     assert turns.turns is not None
     largest = sum(k + 2 for k in range(6)) * (MIB // 16) + MIB // 64
@@ -126,14 +128,14 @@ def test_an_order_that_a_snapshot_does_not_show_is_said_to_be_open() -> None:
     advice = advice_of(allocator)
     assert advice.captures is None
     assert any("graph0.1 and graph0.2 allocate in turns" in text for text in advice.unsure)
-    whole = captured(SIDES)
+    whole = captured_graphs(SIDES)
     (device,) = fits_of_snapshot(pickle.dumps(whole.snapshot({}, cut=8)), advise=True).devices
     assert device.advice is not None
     assert any("captured before the history begins" in text for text in device.advice.unsure)
 
 
 def test_graphs_of_together_must_be_graphs_of_the_snapshot(tmp_path: Path, capsys: Any) -> None:
-    data = captured((12, 13)).snapshot({})
+    data = captured_graphs((12, 13)).snapshot({})
     with pytest.raises(OptionError, match=r"together: must name CUDA graphs .*graph0.1:side12.*, got graph0.9"):
         fits_of_snapshot(pickle.dumps(data), together=[("graph0.9", "graph0.1:side12")])
     plain = PlainAllocator()

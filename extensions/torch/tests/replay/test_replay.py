@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,55 @@ def test_a_step_is_recorded_planned_and_replayed(library_path: Path, tmp_path: P
     program = PROGRAM.format(fake=str(library_path / "libfake.so"))
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert ran.stdout == "done\n", ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [
+        ("CUDAPluggableAllocator does not yet support cacheInfo. If", "got cacheInfo: set torch.backends.cudnn.bench"),
+        ("CUDAPluggableAllocator does not yet support getDeviceStats. If", "got getDeviceStats: read memplan.torch"),
+        (
+            "pluggable does not yet support checkPoolLiveAllocations. If",
+            "checkPoolLiveAllocations: capture no CUDA graphs",
+        ),
+        ("CUDAPluggableAllocator does not yet support recordHistory. If", "recordHistory: record memory snapshots"),
+        ("CUDAPluggableAllocator does not yet support setMemoryFraction. If", "setMemoryFraction: run that part"),
+        ("the size of tensor a must match", None),
+    ],
+)
+def test_functions_that_torch_refuses_are_named_with_the_way_out(said: str, way: str | None) -> None:
+    from memplan.extensions.torch.replay.session import record
+    from memplan.planner.errors import InputError
+
+    class Library:
+        """The part of a library that a recording begins and ends."""
+
+        ended = 0
+
+        def record(self) -> None:
+            self.ended -= 1
+
+        def end(self) -> None:
+            self.ended += 1
+
+    def step() -> None:
+        raise RuntimeError(said)
+
+    library: Any = Library()
+    expected = RuntimeError if way is None else InputError
+    with pytest.raises(expected, match=way or said):
+        record(step, library=library)
+    assert library.ended == 0
+
+
+def test_settings_of_torch_s_allocator_are_refused_for_planned_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch.fx", reason="needs torch")
+    from memplan.extensions.torch.replay.session import install
+    from memplan.planner.errors import InputError
+
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    with pytest.raises(InputError, match=r"PYTORCH_CUDA_ALLOC_CONF: must be unset, .*got .expandable_segments:True"):
+        install()
 
 
 @pytest.mark.parametrize(
