@@ -1,4 +1,4 @@
-"""`fits` beside twelve training steps measured by others: `python -m lab.measured_steps`, which needs torch and timm.
+"""Compare `fits` with twelve training steps that others measured: `python -m lab.measured_steps` (needs torch, timm).
 
 The measured bytes are those of itu-rad/GPUMemNet (commit f01eb059, Results_plotter_for_paper/data.csv), as seen from
 outside of the process, with the device's context and libraries. The steps are in float32, with SGD with momentum. Sizes

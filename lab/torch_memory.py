@@ -63,7 +63,7 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
     return allocator.most
 
 
-def replayed(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
+def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
     """Replay a step three times, and return the planned and other allocations, and the reserved bytes of the arena."""
     plan.save(folder / "step.plan")
     library.release()
@@ -107,7 +107,7 @@ def step_row(path: str, seconds: float, library: ReplayLibrary, folder: Path) ->
         mark = "=" if second_count(step, size) == primed.reserved else "!"
         least = "least" if primed.is_least else "so far"
         cells.append(f"{primed.reserved / advice.blocks:.3f}{mark} by {size:,}, {least} of {primed.tried}")
-    cells += [replayed(problem, plan, library, folder), f"{spent:.0f} s"]
+    cells += [replay_counts(problem, plan, library, folder), f"{spent:.0f} s"]
     return f"| {Path(path).stem} ({len(allocations):,}) | {advice.blocks:,} | {' | '.join(cells)} |"
 
 

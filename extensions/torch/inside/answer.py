@@ -173,12 +173,12 @@ class FitsAnswer(Answer):
     lower_bound: int | None
     status: str
     reserved: int | None
-    reserved_most: int | None
     roles: dict[str, int]
     running: str
     alive: tuple[AliveGroup, ...]
     unknown: tuple[Unknown, ...]
     wall_time_s: float
+    reserved_most: int | None = None
     left: Left | None = None
     recorded: Recorded | None = None
     turns: Turns | None = None
