@@ -47,7 +47,12 @@ def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"
     rows = [("live peak", answer.live_peak), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]
-    for name, size in (*rows, ("reserved", answer.reserved), ("capacity", answer.capacity)):
+    for name, size in (
+        *rows,
+        ("reserved", answer.reserved),
+        ("with scratch", answer.reserved_most),
+        ("capacity", answer.capacity),
+    ):
         if size is not None:
             yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}"
     yield f"at the peak: {answer.running}"
@@ -65,8 +70,10 @@ def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[
         text = "segments are equal" if recorded.is_equal else f"{recorded.misplaced} blocks lie elsewhere"
         reserved = f"{recorded.reserved:,} bytes were reserved, {recorded.simulated:,} simulated"
         yield f"device {recorded.device}: {reserved}; {text}"
+        yield from recorded.notes if answer.advice is None else ()
     if (turns := answer.turns) is not None:
         yield f"{turns.graphs} graphs: {turns.reserved:,} bytes reserved, {turns.peak or 0:,} in turns in one arena"
+        yield f"  {turns.peak_in_turns or 0:,} bytes if the outputs of a graph are read before another graph runs"
     if (beside := answer.compared) is not None:
         yield f"recorded: {beside.live_peak:,} bytes alive, {beside.reserved:,} reserved"
         for name, sizes in (("recorded", beside.only_recorded), ("traced", beside.only_traced)):
@@ -117,6 +124,7 @@ def _lines_of_remedies(found: Ways) -> Iterator[str]:
         ),
         Flag("suggest", is_flag=True, help="Also list ways to make it fit. Each was tried."),
         Flag("advise", is_flag=True, help="Say what is reserved, why, and with which line it would be less."),
+        Flag("together", multiple=True, metavar="A,B", help="CUDA graphs of a snapshot that may run at once."),
         Flag("computed", is_flag=True, help="Run the step on real values, not on fakes."),
         Flag("compiled", is_flag=True, help="Count the graphs of AOT autograd instead."),
         Flag("snapshot", metavar="FILE", help="Compare with this snapshot of the step."),
@@ -135,6 +143,7 @@ def fits(
     allocator: str,
     suggest: bool,
     advise: bool,
+    together: Sequence[str],
     computed: bool,
     compiled: bool,
     snapshot: str | None,
@@ -167,6 +176,7 @@ def fits(
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
     options |= {"advise": True} if advise else {}
+    options |= {"together": [text.split(",") for text in together]} if together else {}
     of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
     answer = _answer_for_step(step, options, of_script, dim)
     text = (

@@ -1,11 +1,11 @@
 """A simulation of torch's caching allocator for CUDA, which predicts the memory that a step requests from the driver.
 
 Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, larger ones from segments
-of 20 MiB; from 10 MiB on, a request gets a segment of its size, rounded to 2 MiB. The allocator takes the best-fitting
-free block of the stream, and splits it if enough is left; a freed block is merged with free neighbours. Segments stay
-reserved until the driver has no memory left. Then all free segments are returned to it, except those of private pools,
-which CUDA graphs use. With expandable segments, blocks grow into pages that are mapped when needed. The settings are
-described in `allocator_settings`.
+of 20 MiB by default; from 10 MiB on, a request gets a segment of its size, rounded to 2 MiB. The allocator takes the
+best-fitting free block of the stream, and splits it if enough is left; a freed block is merged with free neighbours.
+Segments stay reserved until the driver has no memory left. Then all free segments are returned to it, except those of
+private pools, which CUDA graphs use. With expandable segments, blocks grow into pages that are mapped when needed. The
+settings are described in `allocator_settings`.
 Source: torch 2.13, c10/cuda/CUDACachingAllocator.cpp.
 """
 
@@ -21,8 +21,8 @@ from memplan.planner.errors import MemplanError
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB
 """The largest request in bytes that small segments serve, and the size of a small segment."""
-LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
-"""The bytes of a shared large segment, the smallest request with a separate segment, and the latter's rounding."""
+OWN_SEGMENT, OWN_ROUNDING = 10 * MIB, 2 * MIB
+"""The bytes of the smallest request with a separate segment, and the rounding of that segment."""
 _FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
 """The first simulated address, above all addresses of drivers, and the maximum size of an expandable segment."""
 
@@ -92,6 +92,8 @@ class CachingAllocator:
         self.expandable, self._unsplit = self.settings.expandable, self.settings.max_split_size or 1 << 63
         self.reserved = self.peak = 0
         self.segments: dict[int, int] = {}
+        self._rounding = self.settings.non_split_rounding or self.settings.large_segment
+        self._page = {True: SMALL_SEGMENT, False: self.settings.large_segment}
         self._driver, self._end = driver, _FIRST_ADDRESS
         self._pools: dict[tuple[int, bool, Hashable], BlockPool] = {}
         self._searches = 0
@@ -134,15 +136,21 @@ class CachingAllocator:
         self._make_available(_merge_block(block))
 
     def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
-        """Add an existing segment and its allocated blocks, given as (address, size) pairs; return these blocks."""
+        """Add an existing segment and its allocated blocks, given as (address, size) pairs; return these blocks.
+
+        A gap that is too small to be split off belongs to the block before it.
+        """
         rest, blocks = self._add_segment(address, size, pool), list[Block]()
-        for start, length in sorted(given):
+        rows = sorted(given)
+        ends = [start for start, _ in [*rows[1:], (address + size, 0)]]
+        for (start, asked), end in zip(rows, ends[: len(rows)], strict=True):
+            length = asked if self._is_split(pool, asked, end - start - asked) else max(asked, end - start)
             if start > rest.address:
                 gap, rest = rest, _split_block(rest, start - rest.address)
                 self._make_available(gap)
             blocks.append(rest)
             rest.is_free = False
-            if self._is_split(pool, length, rest.size - length):
+            if length < rest.size:
                 rest = _split_block(rest, length)
         if rest.is_free:
             self._make_available(rest)
@@ -207,7 +215,7 @@ class CachingAllocator:
             ):
                 k += 1
         length, address = pool.free[k]
-        if length >= (self._unsplit if size < self._unsplit else size + LARGE_SEGMENT):
+        if length >= (self._unsplit if size < self._unsplit else size + self._rounding):
             # To waste few bytes, a block that cannot be split serves only requests of nearly the block's size.
             return None
         block = pool.at[address]
@@ -218,7 +226,7 @@ class CachingAllocator:
         """Return a block from a new segment, or None if the segment would exceed the capacity."""
         if self.expandable:
             return self._grow_segment(pool, size)
-        length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
+        length = self._page[pool.is_small]
         if size >= OWN_SEGMENT:
             length = _round_up(size, OWN_ROUNDING)
         return self._add_segment(self._new_address(length), length, pool) if self._is_within_capacity(length) else None
@@ -253,7 +261,7 @@ class CachingAllocator:
             # The range was chosen because the bytes that follow the block are free, so the hole exists.
             assert hole is not None
             wanted = size - (block.size if block.is_mapped else 0)
-            length = min(hole.size, _round_up(wanted, _page_bytes(pool)))
+            length = min(hole.size, _round_up(wanted, self._page[pool.is_small]))
             if not self._is_within_capacity(length):
                 return None
             pool.remove(hole)
@@ -268,7 +276,7 @@ class CachingAllocator:
 
     def _unmap_pages(self, pool: BlockPool, block: Block) -> None:
         """Unmap the pages that lie entirely inside a free block."""
-        page = _page_bytes(pool)
+        page = self._page[pool.is_small]
         first = block.base + _round_up(block.address - block.base, page)
         last = block.base + (block.address + block.size - block.base) // page * page
         if first >= last:
@@ -286,10 +294,6 @@ class CachingAllocator:
 
 def _round_up(size: int, step: int) -> int:
     return -(-size // step) * step
-
-
-def _page_bytes(pool: BlockPool) -> int:
-    return SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
 
 
 def _split_block(block: Block, size: int) -> Block:

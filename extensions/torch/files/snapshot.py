@@ -16,7 +16,8 @@ import io
 import json
 import pickle
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -28,6 +29,9 @@ from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, p
 from memplan.planner.foreign.model_options import ModelOptions
 
 _FREED = ("free_completed", "free")
+_ASKED = "free_requested"
+_PLAIN = ("oom", "snapshot", "annotate", _ASKED)
+"""The actions that change neither a block nor a segment."""
 _CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 _SMALL_SEGMENT = 2 << 20
 
@@ -87,6 +91,12 @@ def pools_of(step: StepMemory, name: str) -> list[str]:
 def graph_name(private: Iterable[int]) -> str:
     """Return the name of the private pool of a CUDA graph."""
     return "graph" + ".".join(map(str, private))
+
+
+def graph_of(tensor: Storage) -> str:
+    """Return the name of the CUDA graph that allocated a storage: its private pool, and its label if it has one."""
+    name = graph_name(tensor.private or ())
+    return f"{name}:{tensor.label.replace('/', '_')}" if tensor.label else name
 
 
 def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
@@ -151,6 +161,10 @@ class _SegmentLayout:
         sizes = [high - low for low, high in zip(self.lows, highs, strict=True)]
         self.bases = list(accumulate(sizes, initial=0))
 
+    def __contains__(self, address: int) -> bool:
+        k = bisect_right(self.lows, address) - 1
+        return k >= 0 and address - self.lows[k] < self.bases[k + 1] - self.bases[k]
+
     def offset(self, address: int) -> int:
         """Return the offset for an address; addresses outside all segments get offsets after the last segment."""
         k = bisect_right(self.lows, address) - 1
@@ -161,17 +175,23 @@ class _SegmentLayout:
 
 def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
     """Return the recorded step of a device. Events are read backward to find the initial state, then forward."""
+    # Without the events of completed frees, a freed block is taken as free when its free was requested.
+    counts = Counter(str(event.get("action")) for event in trace if isinstance(event, dict))
+    freed = _FREED if any(counts[name] for name in _FREED) else (_ASKED,)
     events = [
-        _event_row(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known_event(event)
+        _event_row(event, f"device_traces[{device}][{k}]")
+        for k, event in enumerate(trace)
+        if isinstance(event, dict) and event.get("action") in {"alloc", *freed, *_CHANGES}
     ]
     held, live = _last_state(snapshot, device, is_only)
-    step = StepMemory(last_segments=tuple(held.values()))
+    last = sorted(held.values(), key=lambda segment: segment.address)
+    step = StepMemory(last_segments=tuple(last))
     step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
     for event in reversed(events):
         action, address = event["action"], event["addr"]
         if action == "alloc":
             live.pop(address, None)
-        elif action in _FREED:
+        elif action in freed:
             live[address] = _read_storage(event)
         elif _CHANGES[action] > 0:
             held.pop(address, None)
@@ -183,13 +203,15 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
     step.most_reserved = max(accumulate(changes, initial=reserved))
     step.tensors = [*live.values()]
     at = {address: k for k, address in enumerate(live)}
+    twice = 0
     for event in events:
         action, address = event["action"], event["addr"]
         if action == "alloc":
+            twice += address in at
             at[address] = len(step.tensors)
             step.tensors.append(replace(_read_storage(event), start=len(step.events), phase="forward"))
             step.events.append(at[address])
-        elif action in _FREED and address in at:
+        elif action in freed and address in at:
             step.tensors[at[address]].end = len(step.events)
             step.events.append(~at.pop(address))
         elif action == "segment_alloc":
@@ -197,7 +219,57 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
         elif action == "segment_free":
             step.released.add(len(step.events))
     _name_graphs(step)
+    _measure_blocks(step)
+    step.notes = tuple(_notes_of(step, trace, counts, twice))
     return step
+
+
+def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int], twice: int) -> Iterator[str]:
+    """Yield sentences on what a device's trace does not show: skipped, unknown and earlier events."""
+    if counts["oom"]:
+        first = next(row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom")
+        yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"
+    if given := sum(row.phase == "given" for row in step.tensors):
+        yield (
+            f"the history is cut: {given} storages are older than it; they count in the order of their addresses, "
+            "and what was freed before is in no number"
+        )
+    has_frees = any(counts[name] for name in _FREED)
+    skipped = ["alloc"] if not counts["alloc"] and (has_frees or counts[_ASKED]) else []
+    skipped += [_FREED[0]] if not has_frees and (counts[_ASKED] or twice) else []
+    made = [row for row in step.tensors if row.phase != "given"]
+    layout = _SegmentLayout([(row.address, row.size) for row in step.segments + step.last_segments], made)
+    inside = _SegmentLayout(step.requested, made)
+    if not counts["segment_map"] and any(row.address not in layout and row.address not in inside for row in made):
+        skipped += ["segment_alloc", "segment_free"]
+    if skipped:
+        yield (
+            f"the history was recorded without {', '.join(skipped)}, so segments and addresses are not those of the "
+            "device: record it without skip_actions"
+        )
+    if unknown := counts.keys() - {"alloc", *_FREED, *_CHANGES, *_PLAIN}:
+        yield f"events of an unknown kind are in no number: {', '.join(sorted(unknown))}"
+
+
+def _measure_blocks(step: StepMemory) -> None:
+    """Set the block sizes of given storages that are larger than their requests because they were not split.
+
+    The first allocation in the free range after a given block begins at the start of a free block, so the bytes before
+    it belong to the given block, unless that block or the next one was freed earlier.
+    """
+    given = sorted((row for row in step.tensors if row.phase == "given"), key=lambda row: row.address)
+    lows, opened = [row.address for row in given], [not row.block for row in given]
+    segments = sorted(step.segments, key=lambda segment: segment.address)
+    starts = [segment.address for segment in segments]
+    for event in step.events:
+        tensor = step.tensors[event if event >= 0 else ~event]
+        k, n = bisect_right(lows, tensor.address) - 1, bisect_right(starts, tensor.address) - 1
+        if event < 0 and k >= 0 and given[k] is tensor:
+            opened[max(k - 1, 0)] = opened[k] = False
+        elif event >= 0 and k >= 0 and opened[k]:
+            opened[k] = False
+            if n >= 0 and lows[k] >= starts[n] and tensor.address in segments[n]:
+                given[k].block = tensor.address - lows[k]
 
 
 def _last_state(
@@ -217,9 +289,8 @@ def _last_state(
                 {"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks"
             )
             if str(block.get("state")).startswith("active"):
-                live[event["addr"]] = _read_storage(
-                    {**event, "size": _requested_bytes(block, event["size"], f"{path}.blocks")}
-                )
+                asked = _requested_bytes(block, event["size"], f"{path}.blocks")
+                live[event["addr"]] = replace(_read_storage({**event, "size": asked}), block=event["size"])
             address = event["addr"] + event["size"]
     return held, live
 
@@ -240,10 +311,6 @@ def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
     return Segment(_number_field(row, address, path), length, stream, kind == "small", private)
 
 
-def _is_known_event(event: Any) -> bool:
-    return isinstance(event, dict) and event.get("action") in {"alloc", *_FREED, *_CHANGES}
-
-
 def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return an event with its numbers validated; raises FormatError."""
     numbers = {name: _number_field({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
@@ -256,7 +323,17 @@ def _read_storage(event: Mapping[str, Any]) -> Storage:
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
     line = next((f"{row['filename']}:{row.get('line')}" for row in own), "")
-    return Storage(event["size"], 0, "given", line=line, stream=event["stream"], address=event["addr"])
+    label, pool = event.get("user_metadata"), event.get("pool_id")
+    return Storage(
+        event["size"],
+        0,
+        "given",
+        line=line,
+        stream=event["stream"],
+        private=tuple(pool) if isinstance(pool, (tuple, list)) and any(pool) else None,
+        label=label if isinstance(label, str) else "",
+        address=event["addr"],
+    )
 
 
 def _name_graphs(step: StepMemory) -> None:

@@ -16,8 +16,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 class Storage:
     """A storage of `size` bytes, alive from event `start` to event `end`, which is None if it is never freed.
 
-    `stream` is the stream that allocated it, `private` the private pool of a CUDA graph, `address` the recorded
-    address.
+    `stream` is the stream that allocated it, `private` the private pool of a CUDA graph, `label` the text that the
+    program attached to its allocation, `address` the recorded address, and `block` the bytes of its block, if known.
     """
 
     size: int
@@ -31,7 +31,10 @@ class Storage:
     is_on_host: bool = False
     stream: int = 0
     private: tuple[int, ...] | None = None
+    label: str = ""
     address: int = 0
+    block: int = 0
+    scratch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class StepMemory:
     `events` contains n where tensor n is allocated and ~n where it is freed; tensors that exist from the start have no
     allocation event. A snapshot also provides the segments at its start and end, those requested in between (address
     and size), the events at which free segments were released, and the allocator's settings. `unmeasured` names
-    operators that may allocate more bytes than are counted.
+    operators that may allocate more bytes than are counted; `notes` are sentences on what a snapshot does not show.
     """
 
     tensors: list[Storage] = field(default_factory=list)
@@ -67,3 +70,4 @@ class StepMemory:
     most_reserved: int | None = None
     settings: AllocatorSettings | None = None
     unmeasured: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 from memplan.extensions.torch.files.caching_allocator import (
-    LARGE_SEGMENT,
     MIB,
     OWN_ROUNDING,
     OWN_SEGMENT,
@@ -22,7 +21,8 @@ from memplan.extensions.torch.files.caching_allocator import (
     Block,
     CachingAllocator,
 )
-from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.files.storages import StepMemory, Storage
+from memplan.extensions.torch.inside.captures import Captures, best_captures, captures_of, step_in_order
 from memplan.extensions.torch.inside.demand import simulate
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
@@ -61,8 +61,8 @@ class AdviceRow(Answer):
 class Advice(Answer):
     """The bytes that a step reserves now, the stranded bytes (free but kept reserved), and the changes, best first.
 
-    `blocks` is the peak sum of allocated blocks, a lower bound for every change. `unsure` contains sentences on the
-    assumptions of the numbers.
+    `blocks` is the peak sum of allocated blocks, a lower bound for every change of settings. `unsure` contains
+    sentences on the assumptions of the numbers; `captures` is the order of a snapshot's CUDA graphs.
     """
 
     reserved: int
@@ -70,6 +70,7 @@ class Advice(Answer):
     stranded: tuple[Stranded, ...]
     rows: tuple[AdviceRow, ...]
     unsure: tuple[str, ...]
+    captures: Captures | None = None
 
 
 class _AboveError(Exception):
@@ -84,11 +85,15 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
     reserved = _reserved_bytes(whole, device, settings)
     # `now` starts from the snapshot's initial state, but `reserved` and every row start from an empty device.
     now = simulate(step, device, None).allocator.peak
+    captures = captures_of(whole)
+    found = None
+    if not isinstance(captures, str) and len(captures) > 1:
+        found = best_captures(whole, captures, device, settings)
     rows = [
         *_settings_rows(whole, device, settings),
         *_threshold_rows(whole, device, settings),
         *_priming_rows(whole, device, settings, reserved),
-        *_graph_rows(whole, device, settings),
+        *_graph_rows(whole, device, settings, found),
     ]
     if planned is not None:
         line = "plan = memplan.torch.record(step); with memplan.torch.use_plan(plan): step()"
@@ -98,7 +103,8 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         blocks=_allocated_peak(whole, device, settings),
         stranded=tuple(_stranded_bytes(step, device, now)),
         rows=tuple(sorted(rows, key=lambda row: row.reserved)),
-        unsure=tuple(_assumptions(step, now, reserved)),
+        unsure=(*step.notes, *_assumptions(step, now, reserved), *([captures] if isinstance(captures, str) else [])),
+        captures=found,
     )
 
 
@@ -140,7 +146,9 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
     # Split sizes between two block sizes have the same effect, so only block sizes are tried.
     # Torch refuses split sizes up to the size of a shared segment, so only larger block sizes are tried.
-    sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.is_counted(row) and row.size > LARGE_SEGMENT)
+    sizes = Counter(
+        -(-row.size // MIB) for row in step.tensors if device.is_counted(row) and row.size > settings.large_segment
+    )
     values = sorted({*sizes, *(size + 1 for size in sizes)})
     tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]
     found_by = [
@@ -220,20 +228,47 @@ def _priming_rows(
         )
 
 
-def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the row of one pool shared by all CUDA graphs, captured in the recorded order and run in turns."""
-    if len({row.private for row in step.tensors if row.private}) < 2:
+def _graph_rows(
+    step: StepMemory, device: FitsOptions, settings: AllocatorSettings, found: Captures | None
+) -> Iterator[AdviceRow]:
+    """Yield rows for CUDA graphs: shared pools in the recorded and the best order, and one buffer for all outputs."""
+    names = {row.private for row in step.tensors if row.private}
+    handle = "pool = torch.cuda.graph_pool_handle(); with torch.cuda.graph(graph, pool=pool): ..."
+    if len(names) > 1 and not device.together:
+        shared = copy(step)
+        shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
+        reserved = _reserved_bytes(shared, device, settings)
+        if reserved is not None:
+            note = "the graphs must run in turns, in the order of their captures"
+            yield AdviceRow(change="one pool for all graphs", reserved=reserved, line=handle, note=note)
+    captures = captures_of(step)
+    if found is None or isinstance(captures, str):
         return
-    shared = copy(step)
-    shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
-    found = _reserved_bytes(shared, device, settings)
-    if found is not None:
+    reserved = _reserved_bytes(step_in_order(step, captures, found), device, settings)
+    if reserved is not None:
+        orders = "; ".join(", ".join(pool.graphs) for pool in found.pools)
         yield AdviceRow(
-            change="one pool for all graphs",
-            reserved=found,
-            line="pool = torch.cuda.graph_pool_handle(); with torch.cuda.graph(graph, pool=pool): ...",
-            note="the graphs must run in turns, in the order of their captures",
+            change="order of captures",
+            reserved=reserved,
+            line=f"capture in this order{', a pool for each list' if len(found.pools) > 1 else ''}: {orders}",
+            tried=found.tried,
+            is_least=found.is_least,
+            note="read the outputs of a graph before another graph of its pool runs",
         )
+    if found.outputs_peak:
+        freed = step_in_order(step, captures, found, outputs_freed=True)
+        buffer = Storage(found.outputs_peak, 0, "forward", operation="outputs of all graphs")
+        freed.tensors = [*freed.tensors, buffer]
+        freed.events = [len(step.tensors), *freed.events]
+        freed.released = {k + 1 for k in freed.released}
+        reserved = _reserved_bytes(freed, device, settings)
+        if reserved is not None:
+            yield AdviceRow(
+                change="one buffer for the outputs of all graphs",
+                reserved=reserved,
+                line=f'outputs = torch.empty({found.outputs_peak}, dtype=torch.uint8, device="cuda")',
+                note="copy the outputs into it at the end of each capture, and read them before another graph runs",
+            )
 
 
 def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
@@ -277,15 +312,9 @@ def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterato
 
 
 def _assumptions(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
-    """Yield sentences on events missing from the snapshot and on differences between it and the simulation."""
+    """Yield sentences on the differences between a snapshot and its simulation."""
     if step.most_reserved is None:
         return
-    given = sum(1 for row in step.tensors if row.phase == "given")
-    if given:
-        yield (
-            f"the history is cut: {given} storages are older than it; they count in the order of their addresses, "
-            "and what was freed before is in no number"
-        )
     if now != step.most_reserved:
         yield f"the snapshot reserved {step.most_reserved:,} bytes, and the simulation {now:,}: other rules or events"
     if reserved is not None and reserved != now:

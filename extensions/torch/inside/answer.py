@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.torch.files.snapshot import graph_name, lifetime, recorded_steps
+from memplan.extensions.torch.files.snapshot import graph_of, lifetime, recorded_steps
 from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
 from memplan.extensions.torch.inside.advice import Advice, advice_of
+from memplan.extensions.torch.inside.captures import refuse_unknown_graphs
 from memplan.extensions.torch.inside.demand import (
     Simulation,
     has_products,
@@ -116,7 +117,7 @@ class Recorded(Answer):
     """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
 
     `misplaced` counts blocks with a different address in the simulation; `is_equal` is True if both end with equal
-    segments.
+    segments. `notes` are sentences on what the snapshot does not show.
     """
 
     device: int
@@ -124,15 +125,22 @@ class Recorded(Answer):
     simulated: int
     misplaced: int
     is_equal: bool
+    notes: tuple[str, ...] = ()
 
 
 class Turns(Answer):
-    """The private pools of CUDA graphs, compared with one arena for graphs that run in turns and keep their outputs."""
+    """The private pools of CUDA graphs, compared with one arena for graphs that run in turns.
+
+    `peak` is that of a plan in which all outputs stay; `peak_in_turns` is that of a plan in which the outputs of a
+    graph are read before another graph runs. Graphs of an entry of `together` may run at once.
+    """
 
     graphs: int
     reserved: int
     peak: int | None
     lower_bound: int | None
+    peak_in_turns: int | None = None
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 class Compared(Answer):
@@ -150,7 +158,8 @@ class FitsAnswer(Answer):
     `fits` is None without a capacity, if a better plan may fit, or if an operator keeps memory that is not counted.
     `proof` states the evidence. `live_peak` is the peak sum of live storages, `peak` the bytes of a plan in one arena,
     and `lower_bound` the bytes that every such plan needs; `reserved` is the peak that the caching allocator reserves
-    without a limit, None for allocators that are not simulated. `roles` gives the bytes at the live peak by purpose,
+    without a limit, None for allocators that are not simulated, and `reserved_most` the same with the most scratch
+    memory that convolutions of cuDNN are taken to allocate. `roles` gives the bytes at the live peak by purpose,
     `alive` their largest groups by module and line, `running` the operation. `left` is set if a step surely fits,
     `recorded` and `turns` for snapshots, `compared` if a snapshot was given with the model.
     """
@@ -169,6 +178,7 @@ class FitsAnswer(Answer):
     alive: tuple[AliveGroup, ...]
     unknown: tuple[Unknown, ...]
     wall_time_s: float
+    reserved_most: int | None = None
     left: Left | None = None
     recorded: Recorded | None = None
     turns: Turns | None = None
@@ -194,7 +204,10 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     """
     device = validate_options(FitsOptions, options)
     answers = []
-    for number, step in recorded_steps(data).items():
+    steps = recorded_steps(data)
+    for step in steps.values():
+        refuse_unknown_graphs(step, device.together)
+    for number, step in steps.items():
         answer, simulated = judge_step(step, device), simulate(step, device, None)
         recorded = Recorded(
             device=number,
@@ -202,6 +215,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
             simulated=simulated.allocator.peak,
             misplaced=simulated.misplaced,
             is_equal=simulated.allocator.segments == {row.address: row.size for row in step.last_segments},
+            notes=step.notes,
         )
         answers.append(answer.model_copy(update={"recorded": recorded, "turns": _graphs_in_turns(step, device)}))
     verdicts = [answer.fits for answer in answers]
@@ -218,6 +232,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     problem = problem_of(step, device)
     plan = solve(problem, time_limit_s=device.time_limit_s)
     unlimited = simulate(step, device, None) if device.is_simulated else None
+    most = simulate(step, device, None, has_scratch=True) if device.is_simulated else None
     decided, proof = _verdict(step, device, live_peak, plan)
     if decided and (unsure := unsure_operators(step, device)):
         rule = f"open: what {', '.join(unsure)} keeps on the device is not counted, say it as kernel_workspace"
@@ -238,6 +253,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         lower_bound=plan.lower_bound,
         status=plan.status,
         reserved=unlimited and unlimited.allocator.peak,
+        reserved_most=most and most.allocator.peak,
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_operation_text(step, at),
         alive=_largest_groups(alive),
@@ -285,24 +301,32 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
 
 def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
     """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None if there are no graphs."""
-    held = Counter[str]()
-    for segment in step.last_segments:
-        if segment.private:
-            held[graph_name(segment.private)] += segment.size
-    rows: dict[str, list[Buffer]] = {name: [] for name in held}
+    held = sum(segment.size for segment in step.last_segments if segment.private)
+    rows: dict[str, list[Buffer]] = {}
     outputs = []
     for k, tensor in enumerate(step.tensors):
         if tensor.private and tensor.size:
-            name = graph_name(tensor.private)
+            name = graph_of(tensor)
             start, end = lifetime(tensor, len(step.events))
-            rows[name].append(Buffer(id=k, size=tensor.size, start=start, end=end, alignment=device.alignment))
+            buffer = Buffer(id=k, size=tensor.size, start=start, end=end, alignment=device.alignment)
+            rows.setdefault(name, []).append(buffer)
             outputs += [f"{name}/{k}"] if tensor.end is None else []
-    models = {name: Problem(buffers=own) for name, own in rows.items() if own}
+    models = {name: Problem(buffers=own) for name, own in rows.items()}
     if not models:
         return None
-    problem = Application(models=models, persistent=tuple(outputs)).problem
-    plan = solve(problem, time_limit_s=device.time_limit_s)
-    return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
+    groups = tuple(tuple(name for name in group if name in models) for group in device.together)
+    kept, read = (
+        solve(Application(models=models, persistent=names, together=groups).problem, time_limit_s=device.time_limit_s)
+        for names in (tuple(outputs), ())
+    )
+    return Turns(
+        graphs=len(models),
+        reserved=held,
+        peak=kept.peak,
+        lower_bound=kept.lower_bound,
+        peak_in_turns=read.peak,
+        together=groups,
+    )
 
 
 def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
@@ -315,8 +339,14 @@ def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
         return False, f"proved: {size_text(live_peak)} are alive at once, more than {room}, wherever they lie"
     if device.is_simulated:
         result = simulate(step, device, usable)
+        most = simulate(step, device, usable, has_scratch=True)
+        held = size_text(result.allocator.peak)
+        if result.stopped is None and most.stopped is not None:
+            rule = (
+                f"open: the step runs with {held} reserved, but not with two copies of the tensors of each convolution"
+            )
+            return None, f"{rule} as scratch memory; cuDNN may take less: say its most as kernel_workspace"
         if result.stopped is None:
-            held = size_text(result.allocator.peak)
             return True, f"simulated: the allocator runs the step with {held} reserved, within {room}"
         way = ""
         if plan.peak is not None and plan.peak <= usable:

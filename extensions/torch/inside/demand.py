@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 from memplan.extensions.torch.files.snapshot import lifetime, pools_of
-from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
@@ -64,7 +64,7 @@ def is_sure_to_fit(step: StepMemory, device: FitsOptions) -> bool:
     if live_peak > usable or device.allocator == "cpu":
         return live_peak <= usable
     if device.is_simulated:
-        return simulate(step, device, usable).stopped is None
+        return simulate(step, device, usable, has_scratch=True).stopped is None
     peak = solve(problem_of(step, device), time_limit_s=_TRY_S).peak
     return peak is not None and peak <= usable
 
@@ -106,12 +106,14 @@ def simulate(
     settings: AllocatorSettings | None = None,
     primed: tuple[int, int] | None = None,
     watch: Callable[[CachingAllocator, dict[int, Block]], None] = lambda _, __: None,
+    has_scratch: bool = False,
 ) -> Simulation:
     """Simulate a step with the caching allocator, within the usable bytes if these are given.
 
     A snapshot's initial segments are adopted if they fit, and new segments get their recorded addresses. `settings`
     replace those of the device. A `primed` block (bytes and stream) is allocated and freed first. After each
-    allocation, `watch` is called with the allocator and the live blocks.
+    allocation, `watch` is called with the allocator and the live blocks. With `has_scratch`, kernels allocate and free
+    their scratch memory, unless the option `kernel_workspace` has its bytes.
     """
     requested = iter(step.requested)
 
@@ -125,13 +127,8 @@ def simulate(
         allocator.free_block(allocator.malloc(*primed))
     inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
-        at = {tensor.address: k for k, tensor in inputs.items()}
-        for segment in step.segments:
-            pool = allocator.pool(segment.stream, segment.is_small, segment.private)
-            inside = [(a, allocator.settings.round_size(inputs[k].size)) for a, k in at.items() if a in segment]
-            for block in allocator.adopt(segment.address, segment.size, pool, inside):
-                blocks[at[block.address]] = block
-                simulation.blocks.add((block.address, block.address + block.size))
+        blocks |= _adopted_blocks(step, allocator, inputs)
+        simulation.blocks |= {(block.address, block.address + block.size) for block in blocks.values()}
     needs_workspace = device.cublas_workspace if step.most_reserved is None else 0
     for position, event in [*((-1, k) for k in inputs if k not in blocks), *enumerate(step.events)]:
         if position in step.released:
@@ -147,6 +144,8 @@ def simulate(
                 allocator.malloc(needs_workspace)
                 needs_workspace = 0
             block = blocks[event] = allocator.malloc(tensor.size, tensor.stream, tensor.private)
+            if has_scratch and tensor.scratch and device.kernel_workspace is None:
+                allocator.free_block(allocator.malloc(tensor.scratch, tensor.stream, tensor.private))
         except OutOfMemoryError:
             where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.line or tensor.role})"
             simulation.stopped = f"{size_text(tensor.size)} of {where}"
@@ -157,6 +156,18 @@ def simulate(
     if len(step.events) in step.released:
         allocator.release_free()
     return simulation
+
+
+def _adopted_blocks(step: StepMemory, allocator: CachingAllocator, inputs: Mapping[int, Storage]) -> dict[int, Block]:
+    """Add a snapshot's initial segments to an allocator, and return the blocks of the storages inside them."""
+    at, round_up = {row.address: k for k, row in inputs.items()}, allocator.settings.round_size
+    sizes = {row.address: max(round_up(row.size), row.block) for row in inputs.values()}
+    blocks: dict[int, Block] = {}
+    for segment in step.segments:
+        pool = allocator.pool(segment.stream, segment.is_small, segment.private)
+        inside = [(address, size) for address, size in sizes.items() if address in segment]
+        blocks |= {at[row.address]: row for row in allocator.adopt(segment.address, segment.size, pool, inside)}
+    return blocks
 
 
 def has_products(step: StepMemory) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan.extensions.torch.files.storages import StepMemory, Storage
+from memplan.planner.model.application import Names
+from memplan.planner.model.rows import tuple_from_list
 from memplan.planner.model.sizes import Size
 from memplan.questions.question import QuestionOptions
 
@@ -30,6 +32,7 @@ def _validated_allocator(text: str) -> str:
     return text
 
 
+Groups = Annotated[tuple[Names, ...], BeforeValidator(tuple_from_list)]
 Allocator = Annotated[str, AfterValidator(_validated_allocator)]
 ALLOCATOR = (
     "cuda, plan (one arena by memplan), cpu, or settings as in PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True."
@@ -43,6 +46,7 @@ class FitsOptions(QuestionOptions):
     allocator: Allocator = Field("cuda", description=ALLOCATOR)
     suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
     advise: bool = Field(False, description="Say what the allocator would reserve with other settings, and in a plan.")
+    together: Groups = Field((), description="Groups of CUDA graphs that may run at once.")
     computed: bool = Field(False, description="Run the step on real values.")
     compiled: bool = Field(False, description="Run forward and backward as AOT autograd parts them.")
     cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")

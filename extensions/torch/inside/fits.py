@@ -47,6 +47,8 @@ def fits(
     OptionError.
     """
     device = validate_options(FitsOptions, options)
+    if device.together:
+        raise OptionError("together: must be given for snapshots with CUDA graphs only, got the step of a model")
     step = TorchStep(model, inputs, loss, targets, optimizer)
     with prefix_file_name("snapshot"):
         beside = None if snapshot is None else recorded_steps(snapshot)

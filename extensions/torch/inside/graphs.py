@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.torch.files.facts import draws_random_numbers
 from memplan.extensions.torch.files.fx import changed_nodes, is_getitem, shared_storage_nodes, values_of
 from memplan.planner.errors import FormatError, excerpt
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
 """Operations that return a view of their first argument, although their schemas do not declare it."""
-_DRAWS = "nondeterministic_seeded"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class _Draft:
                 after=(self._effect,) if node.is_impure() and self._effect is not None else (),
                 name=node.name,
                 cost=None if self._cost is None else self._cost(node),
-                once=has_effect or _draws(node),
+                once=has_effect or draws_random_numbers(node),
             )
         )
         self._effect = position if node.is_impure() else self._effect
@@ -159,11 +159,6 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
     if schema is not None and schema.name in looking:
         return [node.args[0]]
     return list(shared_storage_nodes(node, count))
-
-
-def _draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers, so that running it again would give another result."""
-    return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
 
 
 def flops_of(node: Any) -> int:

@@ -37,6 +37,9 @@ HIDING = _MIXED | frozenset(
 )
 Made = list[tuple[Any, int] | None]
 """The layout and the bytes of each result of an operator; None for a result that is not a tensor."""
+SCRATCH_COPIES = 2
+"""The copies of its arguments and results that a convolution of cuDNN is taken to allocate at most."""
+_CONVOLUTIONS = ("aten::convolution", "aten::convolution_backward", "aten::_convolution")
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"
 _OF_CPU = "aten::mkldnn_"
@@ -114,6 +117,14 @@ def _layout(value: Any) -> Any:
 
 def _has_symbols(value: Any) -> bool:
     return any(isinstance(size, torch.SymInt) for size in (*value.shape, *_layout(value)[1]))
+
+
+def is_scratch_taken(func: Any, args: Any) -> bool:
+    """Return True for a convolution that cuDNN runs; torch's own kernels run depthwise ones without scratch memory."""
+    if func._schema.name not in _CONVOLUTIONS:
+        return False
+    weight = args[2] if func._schema.name.endswith("_backward") else args[1]
+    return bool(weight.shape[1] > 1)
 
 
 def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:

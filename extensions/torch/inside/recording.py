@@ -22,7 +22,7 @@ from torch.utils.flop_counter import flop_registry
 
 import memplan
 from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Storage
-from memplan.extensions.torch.inside.kernels import RealKernels
+from memplan.extensions.torch.inside.kernels import SCRATCH_COPIES, RealKernels, is_scratch_taken
 
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
 """Prefixes of file names whose lines are not user code."""
@@ -121,6 +121,8 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
                 made.append(position)
         changed = list(_mutated_arguments(func, args, kwargs)) if func._schema.is_mutable else []
         changes = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in _tensors(changed))
+        if made and is_scratch_taken(func, args):
+            self.tensors[made[0]].scratch = SCRATCH_COPIES * sum(self.tensors[k].size for k in (*reads, *made))
         if made or changes:
             packet = func._overloadpacket
             cost = sum(value.numel() for value in results) if made else 0

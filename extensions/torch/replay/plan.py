@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 from pydantic import Field
 
-from memplan.extensions.torch.files.allocator_settings import ROUNDING
+from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings
 from memplan.extensions.torch.replay.library import ABI, AllocatorEvent
+from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import InputError, excerpt
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
+from memplan.planner.verify.verifier import verify
 from memplan.questions.question import QuestionOptions
 from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
+
+_SETTINGS = AllocatorSettings()
 
 
 @dataclass(frozen=True)
@@ -92,74 +99,42 @@ def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
 def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
     """Return a verified plan of a scope, with separate bytes for each stream; `options` are fields of ReplayOptions."""
     asked = validate_options(ReplayOptions, options)
-    scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
     places = list(allocations)
     live = arena = 0
-    for device in sorted({row.device for _, row in scoped}):
-        base = 0
-        for stream in sorted({row.stream for _, row in scoped if row.device == device}):
-            mine = [(k, row) for k, row in scoped if (row.device, row.stream) == (device, stream)]
-            problem = Problem(
-                buffers=[
-                    Buffer(
-                        id=k,
-                        size=_round_up(row.size),
-                        start=row.start,
-                        end=row.end,
-                        alignment=ROUNDING,
-                        pools=("arena",),
-                    )
-                    for k, row in mine
-                ],
-                pools=[Pool(name="arena")],
-            )
-            plan = solve(problem, time_limit_s=asked.time_limit_s)
-            if plan.peak is None:
-                raise InputError(f"scope {asked.scope}: must have a plan, got {plan.status}: increase time_limit_s")
-            for place in plan.placements:
-                k = int(place.id)
-                places[k] = replace(places[k], offset=base + place.offset)
-            base += _round_up(plan.peak)
-        arena += base
-        live += _live_peak([row for _, row in scoped if row.device == device])
-    _verify_disjoint(asked.scope, places)
+    for device in sorted({row.device for row in allocations}):
+        mine = {k: row for k, row in enumerate(allocations) if row.device == device and row.end is not None}
+        if not mine:
+            continue
+        problem = _problem_of(mine, {k: f"stream{row.stream}" for k, row in mine.items()})
+        plan = solve(problem, time_limit_s=asked.time_limit_s)
+        if plan.peak is None:
+            raise InputError(f"scope {asked.scope}: must have a plan, got {plan.status}: increase time_limit_s")
+        ends = [*accumulate((_SETTINGS.round_size(use.used or 0) for use in plan.pools), initial=0)]
+        base = {use.name: end for use, end in zip(plan.pools, ends, strict=False)}
+        for place in plan.placements:
+            k = int(place.id)
+            places[k] = replace(places[k], offset=base[str(place.pool)] + place.offset)
+        # All streams share an arena, so the joint plan is verified, too.
+        joint = _problem_of(mine, dict.fromkeys(mine, "arena"))
+        rows = [{"id": k, "pool": "arena", "offset": places[k].offset} for k in mine]
+        if wrong := verify(joint, Plan.model_validate({"placements": rows})):
+            raise InputError(f"scope {asked.scope}: must give live allocations separate bytes, got {wrong[0].message}")
+        arena += ends[-1]
+        live += max(size for _, size in live_bytes(compile_problem(joint)))
     return ReplayPlan({asked.scope: tuple(places)}, live, arena)
 
 
-def _round_up(size: int) -> int:
-    return -(-size // ROUNDING) * ROUNDING
-
-
-def _live_peak(rows: Sequence[PlannedAllocation]) -> int:
-    changes = [(row.start, _round_up(row.size)) for row in rows] + [
-        (row.end or 0, -_round_up(row.size)) for row in rows
+def _problem_of(rows: Mapping[int, PlannedAllocation], pools: Mapping[int, str]) -> Problem:
+    """Return the problem of allocations in blocks of the allocator, each in the pool that is given for it."""
+    buffers = [
+        Buffer(
+            id=k,
+            size=_SETTINGS.round_size(row.size),
+            start=row.start,
+            end=row.end or 0,
+            alignment=ROUNDING,
+            pools=(pools[k],),
+        )
+        for k, row in rows.items()
     ]
-    live = most = 0
-    for _, change in sorted(changes):
-        live += change
-        most = max(most, live)
-    return most
-
-
-def _verify_disjoint(scope: str, rows: Sequence[PlannedAllocation]) -> None:
-    """Raise InputError if two allocations that are alive at the same event share bytes."""
-    alive: dict[int, PlannedAllocation] = {}
-    placed = [(k, row) for k, row in enumerate(rows) if row.offset is not None]
-    for _, is_begin, k, row in sorted(
-        [(row.start, 1, k, row) for k, row in placed] + [(row.end or 0, 0, k, row) for k, row in placed],
-        key=lambda each: each[:3],
-    ):
-        if not is_begin:
-            del alive[k]
-            continue
-        low = row.offset or 0
-        for other, held in alive.items():
-            if (
-                held.device == row.device
-                and low < (held.offset or 0) + held.size
-                and (held.offset or 0) < low + row.size
-            ):
-                raise InputError(
-                    f"scope {scope}: must give live allocations separate bytes, got the same for {other} and {k}"
-                )
-        alive[k] = row
+    return Problem(buffers=buffers, pools=[Pool(name=name) for name in sorted({*pools.values()})])

@@ -7,6 +7,8 @@ expandable segments, no memory history and no private pools.
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +21,17 @@ from memplan.extensions.torch.replay.plan import ReplayOptions, ReplayPlan, allo
 from memplan.planner.errors import InputError, excerpt
 from memplan.questions.reading import validate_options
 
+_REFUSED = re.compile(r"[Pp]luggable\w* does not yet support (\w+)")
+_WAYS_OUT = (
+    ("cacheinfo", "set torch.backends.cudnn.benchmark = False"),
+    ("stats", "read memplan.torch.install().stats()"),
+    ("pool", "capture no CUDA graphs (torch.compile without mode='reduce-overhead'), and use no torch.cuda.MemPool"),
+    ("history|snapshot|metadata|trace", "record memory snapshots in a process without memplan.torch.install"),
+    ("ipc|peer|handle", "share tensors with other processes through host memory"),
+    ("", "run that part in a process without memplan.torch.install"),
+)
+"""What torch refuses for allocators that are not its own: a pattern of the refused function's name, and the way out."""
+_SETTINGS = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 _WAY = "call memplan.torch.install() at the start of the program, before any tensor is on the device"
 
 
@@ -38,6 +51,10 @@ def install() -> ReplayLibrary:
     if _Installation.library is None:
         import torch
 
+        for name in _SETTINGS:
+            if value := os.environ.get(name):
+                rule = "must be unset, since planned addresses come from another allocator, without settings"
+                raise InputError(f"{name}: {rule}, got {excerpt(value)}: unset it, or do not install")
         if not torch.cuda.is_available():
             raise InputError("torch: must have a CUDA device for planned addresses: without one, pass library=")
         library = ReplayLibrary()
@@ -63,7 +80,8 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
     used = library or install()
     used.record()
     try:
-        step()
+        with _named_refusals():
+            step()
     finally:
         used.end()
     allocations = allocations_of(used.events())
@@ -105,7 +123,8 @@ def use_plan(
     before = used.stats()
     used.begin(scope or names[0])
     try:
-        yield counts
+        with _named_refusals():
+            yield counts
     finally:
         used.end()
         after = used.stats()
@@ -119,6 +138,19 @@ def use_plan(
         warnings.warn(f"{after['message']}: {counts['unmatched']} and {counts['busy']} others elsewhere", stacklevel=3)
     if counts["failures"]:
         raise MemoryError(str(after["message"]))
+
+
+@contextmanager
+def _named_refusals() -> Iterator[None]:
+    """Raise InputError with the way out where torch refuses something because its allocator was replaced."""
+    try:
+        yield
+    except RuntimeError as error:
+        if (found := _REFUSED.search(str(error))) is None:
+            raise
+        way = next(way for word, way in _WAYS_OUT if re.search(word, found[1].lower()))
+        rule = "must not need functions that torch has for its own allocator only"
+        raise InputError(f"step: {rule}, got {found[1]}: {way}") from error
 
 
 def _read_plan_text(path: str | Path) -> str:

@@ -13,11 +13,18 @@ class PlainAllocator:
     A key is (stream, is small, private pool).
     """
 
-    def __init__(self, capacity: int | None = None, largest_split: int | None = None, parts: int = 0) -> None:
+    def __init__(
+        self,
+        capacity: int | None = None,
+        largest_split: int | None = None,
+        parts: int = 0,
+        large_segment: int = 20 * MIB,
+    ) -> None:
+        self.large_segment = large_segment
         self.capacity, self.largest_split, self.parts = capacity, largest_split, parts
         self.segments: list[tuple[int, Any, list[list[Any]]]] = []
         self.trace: list[dict[str, Any]] = []
-        self.end, self.most = 1 << 40, 0
+        self.end, self.most, self.label = 1 << 40, 0, ""
 
     def total(self) -> int:
         return sum(piece[0] for _, _, pieces in self.segments for piece in pieces)
@@ -34,6 +41,7 @@ class PlainAllocator:
 
     def event(self, action: str, address: int, size: int, stream: int) -> None:
         row = {"action": action, "addr": address, "size": size, "stream": stream, "frames": []}
+        row |= {"user_metadata": self.label} if self.label else {}
         self.trace.append(row)
 
     def place(self, name: Any, asked: int, stream: int = 0, private: tuple[int, int] | None = None) -> bool:
@@ -47,10 +55,12 @@ class PlainAllocator:
                 if own == key and piece[1] is None and piece[0] >= size
             ]
             best = min(free, default=None)
-            if best and best[0] >= (barrier if size < barrier else size + 20 * MIB):
+            if best and best[0] >= (barrier if size < barrier else size + self.large_segment):
                 best = None
             if best is None:
-                length = 2 * MIB if key[1] else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+                length = (
+                    2 * MIB if key[1] else self.large_segment if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+                )
                 if self.capacity is not None and self.total() + length > self.capacity:
                     if not is_last:
                         self.empty_cache()

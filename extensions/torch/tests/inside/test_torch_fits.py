@@ -126,7 +126,7 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
         _, step_of = resize_step(TorchStep(model, inputs, sum_losses, (), torch.optim.Adam), 0)
         step = step_of(64)
         recording = step.record(foreach=True)
-        for allocator in ("cpu", "cuda", "expandable_segments"):
+        for allocator in ("cpu", "cuda", "expandable_segments:True"):
             device = FitsOptions(allocator=allocator, cublas_workspace=0, kernel_workspace=0, time_limit_s=0.05)
             live, _ = live_peak_of(recording, device)
             most = live if allocator == "cpu" else simulate(recording, device, None).allocator.peak
@@ -157,6 +157,30 @@ def run_in_plain_allocator(recording: Any, device: FitsOptions, capacity: int | 
             elif not allocator.place(event, tensor.size):
                 return None
     return allocator
+
+
+def test_scratch_of_convolutions_is_counted_beside_the_tensors() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 8, 3), torch.nn.Conv2d(8, 8, 3, groups=8))
+    given: dict[str, Any] = {"time_limit_s": 0.1}
+    answer = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given)
+    sizes = [64 * 4 * 130 * 130 * 4, 4 * 8 * 9 * 4, 8 * 4, 8 * 9 * 4, 8 * 4, 64 * 8 * 128 * 128 * 4]
+    allocator = PlainAllocator()
+    for k, size in enumerate(sizes):
+        allocator.place(k, size)
+    # Two copies of image, weights, bias and result; the second convolution is depthwise, and needs no scratch memory.
+    allocator.place("scratch", 2 * sum(sizes[k] for k in (0, 1, 2, 5)))
+    allocator.free_block("scratch")
+    allocator.place("last", 64 * 8 * 126 * 126 * 4)
+    assert answer.reserved is not None
+    assert answer.reserved_most == allocator.most > answer.reserved
+    capacity = answer.reserved_most - 1
+    open_answer = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=capacity)
+    assert open_answer.fits is None
+    assert open_answer.proof.startswith("open: the step runs with")
+    said = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=capacity, kernel_workspace=0)
+    assert (said.fits, said.reserved_most) == (True, said.reserved)
+    whole = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=answer.reserved_most)
+    assert whole.fits is True
 
 
 @pytest.mark.parametrize("name", ["unet", "mixer"])

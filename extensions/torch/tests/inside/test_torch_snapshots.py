@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -105,6 +108,139 @@ def test_settings_of_the_allocator_change_the_reserved_bytes(text: str, asked: l
         else:
             blocks[size] = allocator.malloc(size * MIB)
     assert allocator.reserved == reserved * MIB
+
+
+def test_a_block_older_than_the_history_has_the_bytes_that_were_not_split_off() -> None:
+    allocator = PlainAllocator()
+    for k, size in enumerate((12, 11, 13)):
+        allocator.place(k, size * MIB - MIB // 4 * k)
+    allocator.free_block(1)
+    allocator.place("low", 10 * MIB)
+    cut = len(allocator.trace)
+    # The block of 10 MiB keeps the rest of a block of 10.75 MiB, so 11 MiB fit nowhere, and 3 MiB need a new segment.
+    allocator.place("small", 3 * MIB)
+    allocator.free_block("low")
+    allocator.place("again", 10 * MIB + 700_000)
+    (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}, cut))).devices
+    assert device.recorded is not None
+    assert (device.recorded.is_equal, device.recorded.misplaced) == (True, 0)
+    assert device.recorded.notes[0].startswith("the history is cut: 3 storages are older than it")
+
+
+def drop(snapshot: dict[str, Any], *actions: str) -> bytes:
+    """Return the file of a snapshot that was recorded without some actions."""
+    (trace,) = snapshot["device_traces"]
+    return pickle.dumps({**snapshot, "device_traces": [[row for row in trace if row["action"] not in actions]]})
+
+
+@pytest.mark.parametrize(
+    ("actions", "missing", "is_counted"),
+    [
+        (("free_requested",), "", True),
+        (("free_completed",), "free_completed", True),
+        (("free_requested", "free_completed"), "free_completed", False),
+        (("segment_alloc", "segment_free"), "segment_alloc, segment_free", False),
+        (("alloc",), "alloc", False),
+    ],
+)
+def test_a_history_recorded_without_some_actions_is_named(
+    actions: tuple[str, ...], missing: str, is_counted: bool
+) -> None:
+    allocator = PlainAllocator()
+    for k, size in enumerate((30, 40, 50, 30, 20)):
+        allocator.place(k, size * MIB)
+        if k % 2:
+            allocator.free_block(k)
+    allocator.place("largest", 70 * MIB)
+    allocator.free_block("largest")
+    allocator.empty_cache()
+    (whole,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
+    (device,) = fits_of_snapshot(drop(allocator.snapshot({}), *actions)).devices
+    assert whole.recorded is not None
+    assert whole.recorded.notes == ()
+    assert device.recorded is not None
+    said = [text for text in device.recorded.notes if "was recorded without" in text]
+    assert len(said) == (1 if missing else 0)
+    assert all(f"recorded without {missing}, so" in text and "without skip_actions" in text for text in said)
+    assert (device.live_peak == whole.live_peak) == is_counted or actions == ("segment_alloc", "segment_free")
+
+
+def test_unknown_events_and_failed_allocations_are_named() -> None:
+    allocator = PlainAllocator()
+    allocator.place("kept", 30 * MIB)
+    rows = [("oom", 77 * MIB), ("annotate", 0), ("host_alloc", MIB), ("snapshot", 0)]
+    allocator.trace += [{"action": action, "size": size, "stream": 0} for action, size in rows]
+    (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
+    assert device.recorded is not None
+    assert device.recorded.is_equal
+    assert device.recorded.notes == (
+        f"the recorded step ran out of memory 1 times, first for {77 * MIB} bytes",
+        "events of an unknown kind are in no number: host_alloc",
+    )
+
+
+def test_sizes_of_segments_are_read_from_the_settings_of_a_snapshot() -> None:
+    allocator = PlainAllocator(large_segment=64 * MIB)
+    for k in range(9):
+        allocator.place(k, 9 * MIB)
+    settings = {"PYTORCH_CUDA_ALLOC_CONF": "large_segment_size_mb:64", "max_split_size": -1}
+    (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot(settings))).devices
+    assert device.recorded is not None
+    assert device.recorded.is_equal
+    assert device.recorded.simulated == 2 * 64 * MIB
+    (plain,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
+    assert plain.recorded is not None
+    assert not plain.recorded.is_equal
+
+
+TEXTS = (
+    "large_segment_size_mb:10",
+    "large_segment_size_mb:11",
+    "large_segment_size_mb:20,max_split_size_mb:19",
+    "large_segment_size_mb:20,max_split_size_mb:20",
+    "large_segment_size_mb:40,max_split_size_mb:39",
+    "max_split_size_mb:21,large_segment_size_mb:40",
+    "large_segment_size_mb:30,max_non_split_rounding_mb:29",
+    "large_segment_size_mb:30,max_non_split_rounding_mb:30",
+    "garbage_collection_threshold:0",
+    "garbage_collection_threshold:0.01",
+    "garbage_collection_threshold:1",
+    "roundup_power2_divisions:0",
+    "roundup_power2_divisions:3",
+    "roundup_power2_divisions:8",
+    "roundup_power2_divisions:[64:0,>:1]",
+    "roundup_power2_divisions:[64:8,100:2]",
+    "roundup_power2_divisions:[64:3]",
+    "expandable_segments:yes",
+    "expandable_segments:true",
+    "expandable_segments:False",
+    "expandable_segments",
+)
+
+
+def test_settings_are_refused_if_and_only_if_torch_refuses_them() -> None:
+    program = (
+        "import sys, torch\n"
+        "for text in sys.argv[1:]:\n"
+        "    try: torch._C._accelerator_setAllocatorSettings('large_segment_size_mb:20'); "
+        "torch._C._accelerator_setAllocatorSettings(text); print(1)\n"
+        "    except (ValueError, RuntimeError): print(0)\n"
+    )
+    if importlib.util.find_spec("torch.fx") is None:
+        pytest.skip("needs torch")
+    ran = subprocess.run([sys.executable, "-c", program, *TEXTS], capture_output=True, text=True, check=False)
+    if "_accelerator_setAllocatorSettings" in ran.stderr:
+        pytest.skip("this torch has no parser of settings")
+    of_torch = [word == "1" for word in ran.stdout.split()]
+    own = []
+    for text in TEXTS:
+        try:
+            settings_of(text)
+            own.append(True)
+        except OptionError:
+            own.append(False)
+    assert dict(zip(TEXTS, own, strict=True)) == dict(zip(TEXTS, of_torch, strict=True))
+    assert own.count(True) == 7
 
 
 @pytest.mark.parametrize(

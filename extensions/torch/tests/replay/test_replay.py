@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,20 +18,13 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 TRACES = int(os.environ.get("MEMPLAN_REPLAY_TRACES", "300"))
 
 
-def build(folder: Path, *flags: str) -> Path:
+def build(folder: Path, *flags: str, tests: Path = HERE, replay: Path = REPLAY) -> Path:
     """Compile the fake CUDA driver, and the trace program together with the allocator, using compiler `flags`."""
-    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(HERE / "fake_cuda.c"), "-lpthread"]
-    sources = [
-        str(HERE / "drive.c"),
-        str(REPLAY / "replay.c"),
-        "-L.",
-        "-lfake",
-        f"-Wl,-rpath,{folder}",
-        "-ldl",
-        "-lpthread",
-    ]
+    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(tests / "fake_cuda.c"), "-lpthread"]
+    libraries = ["-L.", "-lfake", f"-Wl,-rpath,{folder}", "-ldl", "-lpthread"]
+    sources = [str(tests / "drive.c"), str(replay / "replay.c")]
     subprocess.run(fake, cwd=folder, check=True)
-    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", "drive", *sources], cwd=folder, check=True)
+    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", "drive", *sources, *libraries], cwd=folder, check=True)
     return folder
 
 
@@ -56,14 +50,17 @@ def test_random_traces_never_overwrite_live_bytes(library_path: Path, threads: s
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    ("line", "fault", "threads"),
     [
-        ("block->address < low + entry->size", "0"),
-        ("if (scope->entries[scope->before[entry->first + k]].is_live) return 0;", ";"),
-        ("cuda.wait(stream, arena->event, 0)", "0"),
+        ("block->address < low + entry->size", "0", "1"),
+        ("if (scope->entries[scope->before[entry->first + k]].is_live) return 0;", ";", "1"),
+        ("cuda.wait(stream, arena->event, 0)", "0", "1"),
+        ("cuda.wait(stream, arena->event, 0)", "0", "4"),
     ],
 )
-def test_random_traces_detect_a_fault_injected_into_the_allocator(tmp_path: Path, line: str, fault: str) -> None:
+def test_random_traces_detect_a_fault_injected_into_the_allocator(
+    tmp_path: Path, line: str, fault: str, threads: str
+) -> None:
     source = (REPLAY / "replay.c").read_text()
     assert line in source
     (tmp_path / "replay").mkdir()
@@ -72,19 +69,8 @@ def test_random_traces_detect_a_fault_injected_into_the_allocator(tmp_path: Path
     shutil.copy(REPLAY / "replay.h", tmp_path / "replay")
     for name in ("drive.c", "fake_cuda.c"):
         shutil.copy(HERE / name, tmp_path / "tests" / "replay")
-    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", "tests/replay/fake_cuda.c", "-lpthread"]
-    subprocess.run(fake, cwd=tmp_path, check=True)
-    sources = [
-        "tests/replay/drive.c",
-        "replay/replay.c",
-        "-L.",
-        "-lfake",
-        f"-Wl,-rpath,{tmp_path}",
-        "-ldl",
-        "-lpthread",
-    ]
-    subprocess.run(["gcc", "-O1", "-w", "-o", "drive", *sources], cwd=tmp_path, check=True)
-    assert drive(tmp_path, "11", "60", "1").returncode != 0
+    build(tmp_path, "-w", tests=tmp_path / "tests" / "replay", replay=tmp_path / "replay")
+    assert drive(tmp_path, "11", "60", threads).returncode != 0
 
 
 def test_threads_of_the_allocator_have_no_data_race(tmp_path: Path) -> None:
@@ -162,6 +148,55 @@ def test_a_step_is_recorded_planned_and_replayed(library_path: Path, tmp_path: P
     program = PROGRAM.format(fake=str(library_path / "libfake.so"))
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert ran.stdout == "done\n", ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [
+        ("CUDAPluggableAllocator does not yet support cacheInfo. If", "got cacheInfo: set torch.backends.cudnn.bench"),
+        ("CUDAPluggableAllocator does not yet support getDeviceStats. If", "got getDeviceStats: read memplan.torch"),
+        (
+            "pluggable does not yet support checkPoolLiveAllocations. If",
+            "checkPoolLiveAllocations: capture no CUDA graphs",
+        ),
+        ("CUDAPluggableAllocator does not yet support recordHistory. If", "recordHistory: record memory snapshots"),
+        ("CUDAPluggableAllocator does not yet support setMemoryFraction. If", "setMemoryFraction: run that part"),
+        ("the size of tensor a must match", None),
+    ],
+)
+def test_functions_that_torch_refuses_are_named_with_the_way_out(said: str, way: str | None) -> None:
+    from memplan.extensions.torch.replay.session import record
+    from memplan.planner.errors import InputError
+
+    class Library:
+        """The part of a library that a recording begins and ends."""
+
+        ended = 0
+
+        def record(self) -> None:
+            self.ended -= 1
+
+        def end(self) -> None:
+            self.ended += 1
+
+    def step() -> None:
+        raise RuntimeError(said)
+
+    library: Any = Library()
+    expected = RuntimeError if way is None else InputError
+    with pytest.raises(expected, match=way or said):
+        record(step, library=library)
+    assert library.ended == 0
+
+
+def test_settings_of_torch_s_allocator_are_refused_for_planned_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch.fx", reason="needs torch")
+    from memplan.extensions.torch.replay.session import install
+    from memplan.planner.errors import InputError
+
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    with pytest.raises(InputError, match=r"PYTORCH_CUDA_ALLOC_CONF: must be unset, .*got .expandable_segments:True"):
+        install()
 
 
 @pytest.mark.parametrize(
