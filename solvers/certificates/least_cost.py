@@ -167,7 +167,7 @@ class CostProof:
             return None
         need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
-            # Drop the buffers that add least to the bound first, so that the lemma needs as few buffers as possible.
+            # First drop the buffers that add least to the bound, so that the lemma needs as few buffers as possible.
             if gain > slack:
                 break
             slack -= gain

@@ -109,7 +109,7 @@ def claim_checks(
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
-    # The live bytes of an infeasible problem exceed its pool, so they are no bound on the peak of a plan.
+    # The live bytes of an infeasible problem exceed its pool, so they do not bound the peak of a plan.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound

@@ -1,4 +1,4 @@
-"""The tables of the exact search: an instance with one pool, and the turns of each search thread.
+"""The tables of the exact search: an instance with one pool, and the turns (steps of bounded work) of each thread.
 
 See instance.hpp, search.hpp and exact.cpp.
 """
@@ -28,7 +28,7 @@ class OnePool(NamedTuple):
     n: int
     unit: int
     capacity: int
-    n_sets: int  # the number of live sets of the pool
+    n_sets: int  # number of live sets of the pool
     is_plain: bool  # True if each buffer has one lifetime and the only rules are capacity and alignment
     has_joins: bool
     source: I64  # (n,): row of each buffer in the problem
@@ -48,8 +48,8 @@ class OnePool(NamedTuple):
     time: I64  # (n_sets,): a time in each live set
     pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
     pair: I64
-    clearance: I64  # units to keep free for each entry of `pair`, or an empty array
-    reserved: Rows  # (r, 2): low and high end of each reserved range; disjoint, ascending
+    clearance: I64  # units to keep free between the buffers of each entry of `pair`, or an empty array
+    reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
     barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last
     barred: Rows
 
@@ -63,7 +63,7 @@ class Opening(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a search thread with its results.
+    """A turn of a search thread: the input of the kernel, and the fields that it fills with results.
 
     The turn ends when the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
     is a result to share. Other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
