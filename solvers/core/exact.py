@@ -55,7 +55,7 @@ class OnePool(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The address of the shared state and the seed of a search thread; `is_first` marks the first thread."""
+    """The input that opens a thread's search: address of the shared state, seed, and a mark for the first thread."""
 
     parts: int
     seed: int

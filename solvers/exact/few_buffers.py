@@ -178,7 +178,7 @@ class _FewBuffers:
         return None
 
     def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
-        """Return the least start from `least` on that the rules for this buffer alone allow, or None."""
+        """Return the least start of buffer `i` from `least` on that its own rules in pool `q` allow, or None."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):
