@@ -1,4 +1,4 @@
-"""Background threads: periodic calls, and stop flags for kernels."""
+"""Background threads for periodic calls, and for stop flags that kernels poll."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY_S = 0.02
 
 @contextmanager
 def call_periodically(look: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
-    """Call `look` every `every_s` seconds in a thread until the block ends."""
+    """Call `look` every `every_s` seconds in a background thread for as long as the block runs."""
     ended = threading.Event()
 
     def go_on() -> None:
@@ -33,7 +33,7 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
 
 @contextmanager
 def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Yield a flag, shape (1,), for compiled loops; it becomes 1 once `is_over()` returns True."""
+    """Yield a flag array (1,) for compiled loops, whose entry becomes 1 once `is_over()` returns True."""
     flag = np.zeros(1, dtype=np.int64)
 
     def look() -> None:
