@@ -75,11 +75,10 @@ class BegunSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
-    """The result of one call of the core for a plain problem.
+    """The result of one call of the core for a plain problem: bound, best greedy order, and begun exact search.
 
-    rule: the number of the best greedy order, or -1 if the buffers fit in no order.
-
-    order: the canonical order of the buffers, (n,).
+    `rule` is the number of the best greedy order, or -1 if the buffers fit in no order. `order` is the canonical order
+    of the buffers, as an array (n,).
     """
 
     instance: Instance

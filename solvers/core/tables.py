@@ -146,7 +146,7 @@ class Library:
         """
         called: list[Callable[..., int]] = []
 
-        def call(*given: Reference[Any] | Handle) -> int:
+        def call_kernel(*given: Reference[Any] | Handle) -> int:
             if not called:
                 function = self.handle[f"memplan_{name}"]
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64
@@ -156,7 +156,7 @@ class Library:
                 raise MemoryError(f"{name}: the kernel must allocate its tables, but memory ran out")
             return result
 
-        return call
+        return call_kernel
 
 
 CORE = Library(HERE)

@@ -54,7 +54,10 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 
 
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Require each start to be the lowest offset plus whole alignment steps; rigid groups align only their anchor."""
+    """Require each buffer's start to be its lowest offset plus whole alignment steps.
+
+    In a rigid group, this is required only of the anchor.
+    """
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
@@ -100,7 +103,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Exclude the barred offset ranges from each start."""
+    """Exclude the ranges of offsets that are barred to a buffer from the domain of its start."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             from ortools.sat.python.cp_model import Domain
@@ -146,7 +149,7 @@ class Banks:
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the range of banks that a buffer touches, as an optional interval."""
+        """Return the range of banks that buffer `i` touches in pool `q`, as an optional CP-SAT interval."""
         first, past = self.bank_range(i, q)
         # A buffer that starts and ends inside banks touches up to two banks more than the buffer's size fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
@@ -166,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return a literal for each priced pair; it is true if the two buffers meet in a bank or in bytes."""
+    """Return a literal for each priced pair, which is true if its two buffers meet in a bank or in bytes."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

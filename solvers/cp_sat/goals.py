@@ -177,7 +177,7 @@ class _NextQuestion:
 
 
 def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    """Yield the kinds and work limits of the questions for one goal, without end."""
+    """Yield the kinds and work limits of the questions about one goal, in an endless sequence."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):

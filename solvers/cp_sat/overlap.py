@@ -51,7 +51,7 @@ class AddressIntervals:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The pairs that may share bytes while both are alive."""
+        """The pairs of buffers that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
@@ -189,7 +189,7 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
     """
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
-    def interval(i: int, q: int, clearance: int) -> IntervalVar:
+    def padded_interval(i: int, q: int, clearance: int) -> IntervalVar:
         box, size = boxes[i][q], int(instance.size[i]) + clearance
         if clearance == 0:
             return box.interval
@@ -200,7 +200,7 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
     for (i, j), clearance in pair_clearances(instance).items():
         if instance.anchor[i] != instance.anchor[j]:
             for q in boxes[i].keys() & boxes[j].keys():
-                model.add_no_overlap([interval(i, q, clearance), interval(j, q, clearance)])
+                model.add_no_overlap([padded_interval(i, q, clearance), padded_interval(j, q, clearance)])
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:

@@ -84,9 +84,9 @@ class Sharing:
         return tied
 
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
-        """Return those of pairwise conflicting `members` of which no two can share a byte, ascending.
+        """Return a subset of pairwise conflicting `members`, ascending, in which no two buffers can share a byte.
 
-        Of buffers that may share bytes, the largest is kept, so that the sum of the sizes counts no byte twice.
+        Of buffers that may share bytes, it contains the largest, so that the sum of the sizes counts no byte twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):
@@ -98,17 +98,17 @@ class Sharing:
         """Return the connected components of members linked as partners or by rigid groups, without single members."""
         leader = {i: i for i in members}
 
-        def find(i: int) -> int:
+        def find_leader(i: int) -> int:
             while leader[i] != i:
                 i = leader[i]
             return i
 
         anchors: dict[int, int] = {}
         for i in leader:
-            leader[find(i)] = find(anchors.setdefault(self._anchor[i], i))
+            leader[find_leader(i)] = find_leader(anchors.setdefault(self._anchor[i], i))
             for j in self.partners[i] & leader.keys():
-                leader[find(i)] = find(j)
+                leader[find_leader(i)] = find_leader(j)
         clusters: dict[int, list[int]] = {}
         for i in leader:
-            clusters.setdefault(find(i), []).append(i)
+            clusters.setdefault(find_leader(i), []).append(i)
         return [cluster for cluster in clusters.values() if len(cluster) > 1]

@@ -66,7 +66,7 @@ def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs in adjacency lists of which both buffers have a new position, as two arrays of positions."""
+    """Return the pairs in adjacency lists whose buffers both have a new position, as two arrays of positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]

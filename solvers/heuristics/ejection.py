@@ -1,4 +1,4 @@
-"""Placements in which few buffers leave their homes (given places), found by the ejection kernel and then improved."""
+"""Placements in which few buffers leave their homes (given offsets), found by the ejection kernel and then improved."""
 
 from __future__ import annotations
 

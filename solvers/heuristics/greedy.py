@@ -30,7 +30,8 @@ FIRST, NEAR = 4, 0.1
 def solve(instance: Instance, search: Search) -> None:
     """Offer a plan for each order in which all buffers fit; claim infeasibility if the pins alone do not fit.
 
-    If pairs may share an offset or should be in different banks, each order is tried with and without using this.
+    | If pairs may share an offset or priced pairs may meet, each order is tried with the extreme decisions on these
+    pairs.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))

@@ -77,9 +77,9 @@ def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generato
 
 
 def _search_several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
-    """Distribute the buffers by random rules and repack each pool of the best plan; yield the buffers packed.
+    """Repeatedly distribute the buffers over the pools by random rules, and repack each pool of the best plan.
 
-    Each yielded number counts the buffers packed since the last one, as a measure of work.
+    Yields, after each packing, the number of packed buffers as a measure of work.
     """
     packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
@@ -106,12 +106,12 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
         return
     offset = np.array(best.offset)
 
-    def take(packed: I64, by: str) -> None:
+    def offer_repacked(packed: I64, by: str) -> None:
         offset[here] = packed
         _offer(search, best.pool, column(offset), by)
 
     part = part_of(instance, here, q)
-    moves = MoveSearch(part, search.flag, rng, take)
+    moves = MoveSearch(part, search.flag, rng, offer_repacked)
     moves.start_from(best.offset[here])
     if sharing_decisions.is_needed(part):
         offsets = column(np.zeros(len(part))), best.offset[here]

@@ -95,11 +95,11 @@ class SubsetPackings:
         part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
         inner = self.search.child(part, work_limit=work)
 
-        def look(_: Progress) -> None:
+        def stop_once_accepted(_: Progress) -> None:
             if inner.best is not None and inner.best.score[0] <= end:
                 inner.stop("accepted")
 
-        inner.on_progress = look
+        inner.on_progress = stop_once_accepted
         greedy.solve(part, inner)
         if not inner.is_over and len(part) > _MAX_EXACT:
             local_search.solve(part, inner)

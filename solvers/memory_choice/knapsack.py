@@ -59,7 +59,7 @@ class RowCapacity:
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def min_end(self, load: int) -> int:
-        """Return a lower bound on the pool's end if some row has this load."""
+        """Return a lower bound on the pool's end, in units, if some row has this load."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
@@ -77,7 +77,7 @@ def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]
 
 
 def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return, for each row, the most units of a last granule that its buffer may leave unused."""
+    """Return, for each row, the most units that a live buffer leaves unused in its last granule."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
     # The largest waste is valid for all rows but gives a weaker bound, so use it only for many kinds of waste.

@@ -52,7 +52,7 @@ class Multipliers:
 
     @property
     def scale(self) -> int:
-        """The number of parts of a cost step, in which the multipliers are counted."""
+        """The number of parts into which a cost step is divided, so that multipliers are integers."""
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
@@ -62,7 +62,7 @@ class Multipliers:
         return prices
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a lower bound on the cost of choices within limits (p, rows), in steps divided by `scale`."""
+        """Return a lower bound on the cost of choices within limits (p, rows), counted in 1 / `scale` of a step."""
         return core.choice_value(knapsack.table, self.table, Reference(core.Amounts(np.ascontiguousarray(limit))))
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:

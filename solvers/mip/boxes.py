@@ -145,7 +145,7 @@ class Boxes:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The pairs that may share bytes while both are alive."""
+        """The pairs of buffers that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     @cached_property

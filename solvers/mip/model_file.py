@@ -37,18 +37,18 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     boxes, question = minimisation_of(instance)
     program = Draft()
 
-    def look() -> None:
+    def require_time() -> None:
         if is_over():
             made = f"{len(program.rows)} rows and {len(program.keys)} columns of up to {rows} rows were written"
             raise TimeOverError(f"time_limit_s: must suffice to write the whole program: {made}")
 
-    program.look = look
+    program.look = require_time
     text = _Text(
         draft(boxes, question, program), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {})
     )
     head = _header_lines(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
-    return ("\n".join(_insert_look_calls(lines, look)) + "\n").encode("ascii")
+    return ("\n".join(_insert_look_calls(lines, require_time)) + "\n").encode("ascii")
 
 
 def refuse_large(instance: Instance) -> int:
@@ -127,7 +127,7 @@ class _Text:
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Return True for an integer column that is a free binary (`is_binary`) or is not one (not `is_binary`)."""
+        """Return True for a binary column that is not fixed if `is_binary`, or else for any other integer column."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:

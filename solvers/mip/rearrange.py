@@ -128,12 +128,12 @@ class PlanParts:
         values = self._values_of(plan)
         part, columns = self._fix_orders(self.order[~is_free], values)
 
-        def widen(its: F64) -> F64:
+        def complete_values(its: F64) -> F64:
             whole = values.copy()
             whole[columns] = its
             return whole
 
-        share = solve(part, values[columns], widen)
+        share = solve(part, values[columns], complete_values)
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:

@@ -26,7 +26,7 @@ _VARIATION = 0.4
 class Traits:
     """The numeric traits of buffers (size, load, conflicts and others) by which orders compare them.
 
-    Each trait is an array (n,). It has floats where sums or products may exceed 2^63.
+    They are arrays (n,), with floats where sums or products may exceed 2^63.
     """
 
     def __init__(self, instance: Instance) -> None:

@@ -211,7 +211,8 @@ class SolveOptions(WireValue):
     def check(self) -> None:
         """Raise OptionError for an invalid option value.
 
-        All entrances call this. Seeds from Python and from workers may exceed the limit of seeds in JSON.
+        All entrances (ways to call memplan) call this. Seeds from Python and from workers may exceed the limit of seeds
+        in JSON.
         """
         if not 0 <= self.seed < 2**63:
             raise OptionError(f"seed: must be at least 0 and below 2^63, got {excerpt(self.seed)}")

@@ -302,7 +302,7 @@ def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> So
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Return True if all pools end at their lower bounds. With priced pairs, a search may end without this."""
+    """Return True if all pools end at their lower bounds; with priced pairs, a search may end before that."""
     return all(row.used == row.lower_bound for row in pools)
 
 

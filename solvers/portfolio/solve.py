@@ -29,13 +29,15 @@ def solve(
 ) -> Plan:
     """Return the best plan of a problem found in time, verified, with a proof or with its gap to the lower bound.
 
-    Returns within the time limit plus half a second; a deterministic search, which counts work, returns within ten
-    times the limit or 30 s. Options in `named` take precedence over `options`. `solver` may also be `module:function`,
-    the caller's own planner, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan.
-    If it is valid for the problem, the result is at least as good. If it belongs to another problem, its pools and the
-    order of its offsets serve as a warm start. A quick solve runs the first solver of each stage and no engines; if the
-    search is then unfinished, the stop reason is "time_limit". Raises OptionError for a wrong option or a solver that
-    does not support the problem, and InvalidPlanError if the best plan does not pass the verifier.
+    Returns within the time limit plus half a second. A deterministic search, which counts work, returns within ten
+    times the limit or 30 s. Options in `named` take precedence over `options`. The option `solver` may also be
+    `module:function`, the caller's own planner, which runs in a child process (`memplan.solvers.reference.own`).
+
+    `start` is a known plan. If it is valid for the problem, the result is at least as good. If it belongs to another
+    problem, its pools and the order of its offsets serve as a warm start. A quick solve runs the first solver of each
+    stage and no engines. If the search is then unfinished, the stop reason is "time_limit". Raises OptionError for a
+    wrong option or a solver that does not support the problem, and InvalidPlanError if the best plan does not pass the
+    verifier.
     """
     found = search_plan(problem, options, start=start, is_quick=is_quick, control=control, **named)
     return require_valid_plan(problem, found)

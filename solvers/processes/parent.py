@@ -44,13 +44,13 @@ class Parent:
         """Send a message as a line of JSON, followed by the bytes of all its arrays."""
         arrays: list[npt.NDArray[Any]] = []
 
-        def part(value: Any) -> object:
+        def encode_value(value: Any) -> object:
             if isinstance(value, Mapping):
                 return [*value.items()]
             arrays.append(np.asarray(value))
             return {"": [arrays[-1].dtype.str, arrays[-1].shape]}
 
-        self.answers.write(to_json(answer, inf_nan_mode="constants", fallback=part) + b"\n")
+        self.answers.write(to_json(answer, inf_nan_mode="constants", fallback=encode_value) + b"\n")
         for array in arrays:
             self.answers.write(array.tobytes())
         self.answers.flush()

@@ -18,11 +18,11 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
     """Call `look` every `every_s` seconds in a background thread for as long as the block runs."""
     ended = threading.Event()
 
-    def go_on() -> None:
+    def repeat_calls() -> None:
         while not ended.wait(every_s):
             look()
 
-    thread = threading.Thread(target=go_on, name=name, daemon=True)
+    thread = threading.Thread(target=repeat_calls, name=name, daemon=True)
     thread.start()
     try:
         yield
@@ -36,10 +36,10 @@ def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
     """Yield a flag array (1,) for compiled loops, whose entry becomes 1 once `is_over()` returns True."""
     flag = np.zeros(1, dtype=np.int64)
 
-    def look() -> None:
+    def update_flag() -> None:
         if is_over():
             flag[0] = 1
 
-    look()
-    with call_periodically(look, _LOOK_EVERY_S, "memplan-flag"):
+    update_flag()
+    with call_periodically(update_flag, _LOOK_EVERY_S, "memplan-flag"):
         yield flag
