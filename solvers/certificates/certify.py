@@ -254,7 +254,7 @@ def _checked_certificate(
     try:
         # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # The checker raises ValueError for a field that it cannot read.
+    except (_CHECKER.Refused, ValueError) as refused:  # The checker raises ValueError for unreadable fields.
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")

@@ -63,7 +63,7 @@ class CostProof:
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # Count the obstructed units of each pool up to its real end, as the search's capacity may be smaller.
+        # The search's capacity may be below a pool's real end, so count the obstructed units up to the real end.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())

@@ -32,7 +32,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
     if (collided := _pinned_collision(instance)) is not None:
         return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
-    # The number of groups of pools doubles with each pool, so from 7 pools on try only single pools and all together.
+    # The number of groups doubles with each pool, so with 7 or more pools try only single pools and all pools together.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
         pools = [q for q in range(p) if group >> q & 1]
         outside = np.ones(p, dtype=np.bool_)

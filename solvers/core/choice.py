@@ -62,7 +62,7 @@ class Bounding(NamedTuple):
     until: I64
     capacity: I64
     worth: Rows
-    answer: I64  # (2,): number of measures, and scale
+    answer: I64  # (2,): number of measures, then the scale of the multipliers
 
 
 class ChoiceTask(NamedTuple):

@@ -36,17 +36,18 @@ class OnePool(NamedTuple):
     step: I64
     residue: I64
     lowest: I64
-    limit: I64  # largest end of each buffer, or NONE for no limit
+    limit: I64  # (n,): largest end of each buffer, or NONE for no limit
     page: I64
     page_shift: I64
-    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
+    pin: I64  # (n,): pinned offset of each buffer, or ABSENT if the buffer is not pinned
     lead: I64
     distance: I64
     first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
+    time: I64  # (n_sets,): a time at which each live set is alive
+    # (n + 1,): start of each buffer's conflicts (ascending, symmetric) in `pair`, then the end of the last
+    pair_first: I64
     pair: I64
     clearance: I64  # units to keep free between the buffers of each entry of `pair`, or an empty array
     reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
@@ -76,7 +77,7 @@ class Turn(NamedTuple):
     is_proving: bool
     has_plan: bool
     offset: I64  # (n,): offset of each buffer in the plan
-    answer: I64  # (4,): nodes, bound, peak and IS_PROVING, as the constants below number them
+    answer: I64  # (4,): results, at the positions NODES, BOUND, PEAK and IS_PROVING
     flag: I64  # (1,): flag that stops the search once it is not 0
 
 

@@ -32,7 +32,7 @@ class LemmaInstance(NamedTuple):
     has_ties: bool  # True if buffers may share bytes or form rigid groups
     source: I64  # (n,): row of each buffer in the problem
     size: I64
-    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
+    pin: I64  # (n,): pinned offset of each buffer, or ABSENT if the buffer is not pinned
     anchor: I64
     allowed: Flags  # (p * n,): True if the buffer may be in the pool
     step: I64
@@ -43,8 +43,9 @@ class LemmaInstance(NamedTuple):
     first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
+    time: I64  # (n_sets,): a time at which each live set is alive
+    # (n + 1,): start of each buffer's conflicts (ascending, symmetric) in `pair`, then the end of the last
+    pair_first: I64
     pair: I64
     share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
@@ -87,8 +88,8 @@ class LemmaLines(NamedTuple):
 
     sets: int
     lemmas: int
-    need: I64  # (n * p,): limit of each state entry that the proof requires, or GONE
-    answer: I64  # (3,): address and bytes of the text, number of lemmas
+    need: I64  # (n * p,): limit that the proof requires of each entry of a state, or GONE for unused entries
+    answer: I64  # (3,): address of the text, its number of bytes, number of lemmas
 
 
 open_lemmas = CORE.kernel("open_lemmas", tables=1)

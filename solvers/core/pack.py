@@ -33,13 +33,14 @@ class PackRules(NamedTuple):
     step: I64  # (n,): step between legal offsets of each buffer's body
     page: I64  # (n,): page size of each buffer, or 0 for no page
     page_shift: I64  # (n,): units added to each buffer's offset to find its position in a page
-    pair_first: I64  # (n + 1,): start of each buffer's pair rules in `pair`, then the end of the last; symmetric
+    pair_first: I64  # (n + 1,): start of each buffer's pair rules (symmetric) in `pair`, then the end of the last
     pair: I64
     clearance: I64
     grid: I64
     share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
-    border_first: I64  # (n + 1,): start of each buffer's entries in `border`, units to keep free at a bank's start
+    # (n + 1,): start of each buffer's entries in `border`, the units of its bank that must remain above its start
+    border_first: I64
     border: I64
     reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
     barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last

@@ -51,7 +51,7 @@ class PlainTask(NamedTuple):
     seconds: float
     columns: Rows  # (6, n): sizes, alignments, starts, ends, times of live sets, canonical order
     offset: Rows  # (2, n): offset of each buffer in the best greedy order, then in the exact search
-    answer: I64  # (20,): fields of PlainAnswer in exact.cpp
+    answer: I64  # (20,): results, in the order of the fields of PlainAnswer in exact.cpp
     flag: I64  # (1,): flag that stops the call once it is not 0
 
 

@@ -29,7 +29,8 @@ class Spaces(NamedTuple):
     lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64
     end: I64
-    conflict_first: I64  # (n + 1,): start of each buffer's conflicts in `conflict`, then the end of the last; symmetric
+    # (n + 1,): start of each buffer's conflicts (symmetric) in `conflict`, then the end of the last
+    conflict_first: I64
     conflict: I64
     together: I64  # (n,): for each buffer, the first buffer of the group that must be in one memory
     lead: I64

@@ -151,7 +151,7 @@ class Banks:
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the range of banks that buffer `i` touches in pool `q`, as an optional CP-SAT interval."""
         first, past = self.bank_range(i, q)
-        # A buffer that starts and ends inside banks touches up to two banks more than the buffer's size fills.
+        # A buffer that starts and ends inside banks touches up to two banks more than its size fills, so add two.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")

@@ -58,7 +58,7 @@ def horizon(instance: Instance, q: int) -> int:
     _, barred = instance.barred_in(q)
     fixed = (instance.pools[q].reserved, barred, instance.lowest[q, mine])
     base = max(int(rows.max(initial=0)) for rows in fixed)
-    # Each group adds its size and the most units that its alignment, pages and pair rules may waste.
+    # The stack grows by each group's extent and by the units that its alignment, pages and pair rules may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 
 

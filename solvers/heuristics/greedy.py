@@ -83,7 +83,7 @@ def plain_start(
     if not plain.is_suitable(problem):
         return None
     alignment = problem.buffers.alignment
-    # Under mixed alignments, the lemma search runs before the exact search, so leave the latter out here.
+    # With mixed alignments, the lemma search runs before the exact search, so skip the exact search here.
     is_searched = seed is not None and not is_all and alignment.min() == alignment.max()
     limits = plain.Limits(
         first=plain.Limits().first if is_all else FIRST,
@@ -118,7 +118,7 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # The work of an order is computed only if the first order misses the bound.
+    price = 0  # The work of an order is not needed if the first order meets the bound, so compute it later.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return

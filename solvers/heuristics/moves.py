@@ -55,7 +55,7 @@ class MoveSearch:
         """Repeatedly turn the packing upside down and pack it from the bottom; perturb the order if that stalls."""
         current, stalled = self.best, 0
         while True:
-            # After eight packings without a gain, return to the best packing.
+            # Eight packings without a gain suggest a dead end, so return to the best packing.
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:

@@ -121,7 +121,7 @@ class ChoiceSearch:
             mine = bounded_first(instance, mine)
             offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
-            # If one buffer of an item gets no offset, the whole item moves to the next pool.
+            # If one buffer of an item gets no offset, the whole item moves to the next pool, so drop its other offsets.
             is_out[item[offsets == ABSENT]] = True
             offsets[is_out[item]] = ABSENT
         return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))

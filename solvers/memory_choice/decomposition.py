@@ -109,7 +109,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A set without a result took all its work, but other sets took only a small part on average.
+        # A set without a result took all its work, and other sets a small part on average, so count the work like that.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
@@ -310,7 +310,7 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves this part free, no cheaper choice leaves a larger part free.
+            # If no cheaper choice leaves this part free, none leaves a larger part free, so try smaller parts.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 

@@ -237,5 +237,5 @@ class Boxes:
         twins = {i for pair in self.twins() for i in pair}
         # The order of interchangeable buffers is fixed already and may contradict this pair's, so skip them.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
-        # The largest pair leaves the fewest decisions, so fix the order of that pair.
+        # Fixing the order of the largest pair leaves the fewest decisions, so choose that pair.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

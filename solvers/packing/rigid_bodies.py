@@ -102,7 +102,7 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units left in its bank) for each pair in a body that must not touch a common bank.
+        """Yield (upper buffer, units that must remain of its bank) for each pair in a body that must not share a bank.
 
         A bank must start in the gap between the two buffers, which limits how far above a border the upper one may
         start.
@@ -117,7 +117,7 @@ class Bodies:
     def borders(self) -> tuple[I64, I64]:
         """Return (first, units), which separate the buffers of one body that must not touch a common bank.
 
-        Buffer j may start where one of units[first[j]:first[j + 1]] remains of its bank.
+        Buffer j must start where at least units[k] units of its bank remain, for each k in first[j]:first[j + 1].
         """
         borders = sorted(row for members in self._members.values() for row in self._body_borders(members))
         uppers = np.array([j for j, _ in borders], dtype=np.int64)

@@ -201,7 +201,7 @@ class SolveOptions(WireValue):
         if problem.objective == PEAK_THEN_COST:
             if self.profile is not None:
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
-            return "size"  # The first search of profile `size` also minimises the peak.
+            return "size"  # The first search of profile `size` also minimises the peak, so use that profile.
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"

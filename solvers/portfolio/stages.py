@@ -152,7 +152,7 @@ def _run_solver(
             row.function(instance, search)
     except UnbuiltError:  # No solver can run without the core, so report this at once.
         raise
-    except MemoryError as error:  # One solver's lack of memory must not lose the results of the others.
+    except MemoryError as error:  # One solver's lack of memory must not lose other results, so record a failure.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
         # The caller raises an error for the named solver, so do not warn: filters may turn warnings into errors.

@@ -66,7 +66,7 @@ def run_in_thread(
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # A signal handler may end the wait by any exception, so catch all.
+    except BaseException:  # A signal handler may end the wait by any exception, so catch every one.
         thread.is_abandoned = True
         with _writing:  # The abandoned thread may be writing a file, so let it complete the file.
             raise
