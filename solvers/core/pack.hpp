@@ -1,10 +1,11 @@
-// Pack one pool in a given order, first fit or best fit, without listing the pairs that conflict.
+// Packing of one pool in a given order, by first fit or best fit, without listing the pairs that conflict.
 //
-// Time, counted in live sets, is cut into blocks. A placed buffer is filed as an item in each block that it covers
-// partly, sorted by offset. Where it covers whole blocks, its addresses are merged into a segment tree over the blocks:
-// one list of runs for what covers a node's whole span, one for whatever touches that span. What a buffer must keep
-// clear of then stands in a few sorted lists, which are walked side by side, upwards only, until none of them lifts the
-// offset any more. Buffers at fixed distances from each other are a body, which walks the lists of all of them.
+// Time, counted in live sets, is divided into blocks. A placed buffer is stored as an item in each block that it covers
+// partly, sorted by offset. Where it covers whole blocks, its addresses are merged into a segment tree over the blocks.
+// Each node has one list of runs for buffers that cover its whole span, and one for buffers that touch the span. So a
+// few sorted lists contain everything that a new buffer must avoid. They are scanned side by side, only upwards, until
+// none of them raises the offset any more. Buffers at fixed distances from each other form a body, for which the lists
+// of all its buffers are scanned.
 #pragma once
 #include "offsets.hpp"
 #include "stack.hpp"

@@ -1,9 +1,10 @@
-// Better plans of several memories: a window of buffers is placed anew, in all memories, between all others.
+// A search for better plans of several memories: a window, which is a few buffers, is placed anew between all others.
 //
-// A beam search goes through the window in the order of time and keeps the cheapest partial placements, of which a buffer
-// lies at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the cheapest choice
-// without offsets, the goal. In every other window none is rewarded for a better memory than the goal gives it: others
-// have that room in the cheapest choice. Before, what has no place yet gets one, window after window, each kept by half.
+// A beam search processes the window in the order of time and keeps the cheapest partial placements, in which a buffer
+// is at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the goal, the
+// cheapest choice without offsets. In every second window, no buffer is rewarded for a better memory than the goal
+// gives it, because other buffers need that space in the cheapest choice. Before that, unplaced buffers are placed
+// window after window: the earlier half of each window is kept, and the later half is placed again.
 #pragma once
 #include <bit>
 
