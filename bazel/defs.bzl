@@ -1,30 +1,31 @@
-"""memplan_plan plans memory when a project is built; memplan_check_test checks it where tests are run.
+"""Bazel rules: memplan_plan plans memory during a build, and memplan_check_test checks memory use as a test.
 
-`memplan` is a label of the command memplan in both: py_console_script_binary of rules_python makes one, for example.
+Both have an attribute `memplan`, the label of the command memplan. For example, py_console_script_binary of rules_python
+makes such a target.
 """
 
 _PROBLEM_ATTRS = {
     "problem": attr.label(allow_single_file = True, mandatory = True, doc = "A problem (.json, .csv) or a model."),
-    "capacity": attr.string_list(doc = "The sizes of pools: 256KiB, or sram=256KiB; or with base addresses, sram=256KiB@0x20000000."),
-    "options": attr.string_list(doc = "How a model is read, as in [\"--dim\", \"batch=1\"]."),
-    "budget": attr.string_list(doc = "What pools may use: 256KiB, or sram=256KiB."),
-    "budgets": attr.label(allow_single_file = True, doc = "A file of budgets (TOML), of which the table of the problem is used."),
-    "baseline": attr.label(allow_single_file = True, doc = "What was used before: what --save-baseline wrote."),
-    "tolerance": attr.string(default = "0", doc = "How much a pool may use beyond the baseline: 512, 1KiB or 2%."),
-    "time_limit": attr.int(default = 10, doc = "Seconds for a plan."),
-    "profile": attr.string(default = "balanced", values = ["speed", "balanced", "size"], doc = "What several pools are for."),
-    "memplan": attr.label(executable = True, cfg = "exec", mandatory = True, doc = "The command memplan."),
+    "capacity": attr.string_list(doc = "The size of each pool: 256KiB or sram=256KiB, or sram=256KiB@0x20000000 with its base address."),
+    "options": attr.string_list(doc = "Options of memplan for reading the model, such as [\"--dim\", \"batch=1\"]."),
+    "budget": attr.string_list(doc = "The most that the plan may use of each pool: 256KiB or sram=256KiB."),
+    "budgets": attr.label(allow_single_file = True, doc = "A TOML file of budgets, in which the table with the problem's name applies."),
+    "baseline": attr.label(allow_single_file = True, doc = "A file with the earlier use of each pool, written by --save-baseline."),
+    "tolerance": attr.string(default = "0", doc = "The increase over the baseline that is allowed for each pool: 512, 1KiB or 2%."),
+    "time_limit": attr.int(default = 10, doc = "The time limit for making a plan, in seconds."),
+    "profile": attr.string(default = "balanced", values = ["speed", "balanced", "size"], doc = "How to use several pools: for speed (least cost), balanced, or for size (smallest last pool)."),
+    "memplan": attr.label(executable = True, cfg = "exec", mandatory = True, doc = "The target of the command memplan."),
 }
 
-def _of_problem(ctx):
-    """What says the problem, for every command."""
+def _problem_arguments(ctx):
+    """Return the arguments that describe the problem, which are the same for every command."""
     found = list(ctx.attr.options)
     for size in ctx.attr.capacity:
         found += ["--capacity", size]
     return found
 
-def _limits(ctx, baseline, budgets):
-    """What is planned and allowed; baseline and budgets are the paths of these files, if there are some."""
+def _limit_arguments(ctx, baseline, budgets):
+    """Return the arguments for planning and for its limits; `baseline` and `budgets` are paths of files, or None."""
     found = ["--deterministic", "--time-limit", str(ctx.attr.time_limit), "--tolerance", ctx.attr.tolerance, "--profile", ctx.attr.profile]
     for size in ctx.attr.budget:
         found += ["--budget", size]
@@ -38,21 +39,21 @@ def _memplan_plan_impl(ctx):
     problem, plan, report = ctx.file.problem, ctx.outputs.plan, ctx.outputs.report
     limiting = [file for file in [ctx.file.baseline, ctx.file.budgets] if file]
 
-    # 1. The plan, checked: the build fails above a budget, or where a pool has grown.
-    limits = _limits(ctx, ctx.file.baseline.path if ctx.file.baseline else None, ctx.file.budgets.path if ctx.file.budgets else None)
+    # Make and check the plan, so that the build fails if a pool exceeds its budget or has grown too much.
+    limits = _limit_arguments(ctx, ctx.file.baseline.path if ctx.file.baseline else None, ctx.file.budgets.path if ctx.file.budgets else None)
     ctx.actions.run(
         executable = ctx.executable.memplan,
-        arguments = ["check", problem.path, "--save-plan", plan.path, "-o", report.path] + limits + _of_problem(ctx),
+        arguments = ["check", problem.path, "--save-plan", plan.path, "-o", report.path] + limits + _problem_arguments(ctx),
         inputs = [problem] + limiting,
         outputs = [plan, report],
         mnemonic = "MemplanCheck",
         progress_message = "Planning memory of %s" % problem.short_path,
     )
 
-    # 2. The plan as C.
+    # Convert the plan to C, for use in a cc_library.
     ctx.actions.run(
         executable = ctx.executable.memplan,
-        arguments = ["convert", problem.path, plan.path, "--to", ctx.attr.to, "-o", ctx.outputs.source.path] + _of_problem(ctx),
+        arguments = ["convert", problem.path, plan.path, "--to", ctx.attr.to, "-o", ctx.outputs.source.path] + _problem_arguments(ctx),
         inputs = [problem, plan],
         outputs = [ctx.outputs.source, ctx.outputs.header],
         mnemonic = "MemplanConvert",
@@ -64,21 +65,21 @@ _memplan_plan = rule(
     implementation = _memplan_plan_impl,
     attrs = dict(
         _PROBLEM_ATTRS,
-        to = attr.string(default = "c", values = ["c", "malloc-c"], doc = "Static arrays, or blocks of the heap."),
+        to = attr.string(default = "c", values = ["c", "malloc-c"], doc = "The form of the C code: static arrays (c) or blocks of the heap (malloc-c)."),
         plan = attr.output(mandatory = True),
         report = attr.output(mandatory = True),
         source = attr.output(mandatory = True),
         header = attr.output(mandatory = True),
     ),
-    doc = "Plans memory, checks the plan, and writes it as C.",
+    doc = "Plans memory, checks the plan against its limits, and writes the plan as C source and header.",
 )
 
 def memplan_plan(name, **kwargs):
-    """Plan memory: the files name.c and name.h for a cc_library, name.json (the plan) and name.md (the report).
+    """Plan memory and write four files: name.c and name.h for a cc_library, name.json (plan) and name.md (report).
 
     Args:
-      name: the name of the target; it begins the names in the C files, too.
-      **kwargs: problem, memplan, and whatever else the rule has.
+      name: the name of the target, with which the names in the C files also begin.
+      **kwargs: the attributes problem and memplan, and optionally all others of the rule.
     """
     _memplan_plan(
         name = name,
@@ -90,14 +91,14 @@ def memplan_plan(name, **kwargs):
     )
 
 def _quoted(word):
-    """A word as a shell reads it."""
+    """Return a word in single quotes, so that a shell reads it unchanged."""
     return "'" + word.replace("'", "'\\''") + "'"
 
 def _memplan_check_test_impl(ctx):
     baseline = ctx.file.baseline.short_path if ctx.file.baseline else None
     words = [ctx.executable.memplan.short_path, "check", ctx.file.problem.short_path]
     budgets = ctx.file.budgets.short_path if ctx.file.budgets else None
-    words += _limits(ctx, baseline, budgets) + _of_problem(ctx)
+    words += _limit_arguments(ctx, baseline, budgets) + _problem_arguments(ctx)
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         output = script,
@@ -112,5 +113,5 @@ memplan_check_test = rule(
     implementation = _memplan_check_test_impl,
     attrs = _PROBLEM_ATTRS,
     test = True,
-    doc = "Fails above a budget, or where a pool has grown beyond the tolerance; the test log is JUnit XML.",
+    doc = "Fails if a pool exceeds its budget or has grown beyond the tolerance; the test log is JUnit XML.",
 )

@@ -1,8 +1,9 @@
-"""Certificates of plans: they prove optimality or infeasibility by a set of conflicting buffers or by lemmas.
+"""Certificates: texts that prove a plan optimal or a problem infeasible, by sets of conflicting buffers or by lemmas.
 
-An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, there is a claim per pool,
-from the last to the first: later pools end as in the plan, and earlier pools have their full size. An infeasible plan
-claims that no plan fits the pools. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
+A lemma states that certain buffers do not fit above certain offsets. The certificate of an optimal plan with one pool
+and peak U proves that no plan ends below U. With several pools, it has a claim per pool, from the last to the first: in
+each claim, later pools end as in the plan, and earlier pools have their full size. The certificate of an infeasible
+problem proves that no plan fits the pools. `checkers/check.py`, which imports nothing of memplan, checks certificates.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ TIME_LIMIT_S = 10.0
 def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return a claim with its proof, or the reason why no proof was found."""
+    """Return the lines that state and prove one goal of a plan, or a sentence on why no proof was found.
+
+    `prices` are needed only for goals that concern costs.
+    """
     simple = simple_claim(problem, instance, plan, goal.ends)
     # If pinned buffers block every legal place of a buffer, the proof needs these pinned buffers too, so add them.
     if simple is not None and simple.lines[0].startswith("end !"):
@@ -58,9 +62,10 @@ def proved_claim(
 def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return the claim with its proof by lemmas, or the reason why there is no such proof.
+    """Return a proof by lemmas that no plan ends at or below `ends`, or a sentence on why there is none.
 
-    With `has_cost`, the claim is only about plans up to a certain cost.
+    `has_cost` means that the claim concerns only plans up to a certain cost. The sentence then also names rules on pair
+    costs that might be the reason.
     """
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
@@ -81,11 +86,11 @@ def _lemma_claim(
 def _multiplier_claim(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
-    """Return a multiplier proof that no plan within the capacities is cheaper, or the reason why there is none."""
+    """Return a proof by Lagrange multipliers that no plan within `ends` is cheaper, or a sentence on why it failed."""
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
-    except ValueError:  # the checker cannot read a field of the problem
+    except ValueError:  # The checker cannot read a field of the problem, so it could not check a proof.
         return _failure_reason(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.least_offsets(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
@@ -101,16 +106,17 @@ def _multiplier_claim(
 
 
 def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
-    """Return the infeasibility claim that an exhausted search proves, with the lemmas of its proof."""
+    """Return the claim that no plan ends at or below `ends`, with the lemmas by which an exhausted search proves it."""
     instance, proof = search.instance, search.lines()
     named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
 def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return the reason why a complete lemma search gave no proof: it placed all buffers, which refutes the claim.
+    """Return a sentence on why a complete lemma search gave no proof: it could place all buffers.
 
-    If ignored rules might still forbid this placement, the reason names them; with `has_cost`, also the pair prices.
+    If the placement might break a rule that certificates ignore, the sentence names these rules. With `has_cost`, it
+    also names the rules on pair costs. Otherwise, the placement refutes the claim.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
@@ -142,7 +148,11 @@ class Certificate:
     left_open: str | None = None
 
     def facts(self, file: str | None = None) -> CertificateFacts:
-        """Return the facts about the certificate that a plan records. `file` is the path of the written certificate."""
+        """Return the facts on this certificate (format, size, hash, number of lemmas) that a plan records.
+
+        `file` is the path of the file with the certificate, if it was written. Without a proof, the only fact is the
+        reason.
+        """
         data = self.text.encode()
         if self.kind == "none":
             return CertificateFacts(reason=self.reason)
@@ -158,10 +168,10 @@ def certify(
     time_limit_s: float = TIME_LIMIT_S,
     cancelled: threading.Event | None = None,
 ) -> Certificate:
-    """Return a certificate of an optimal or infeasible plan that the checker has accepted.
+    """Return a certificate, accepted by the independent checker, that a plan is optimal or its problem infeasible.
 
-    The plan must be valid. If no certificate exists or none is found in time, `reason` explains it. Raises OptionError
-    for a time limit that is not positive and finite.
+    The plan must be valid. If no certificate exists or none is found in time, `kind` is "none" and `reason` is a
+    sentence that explains it. Raises OptionError if `time_limit_s` is not positive and finite.
     """
     if not 0 < time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
@@ -184,7 +194,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = proved_claim(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # These goals only choose among plans of equal cost, so omit the goals and keep the earlier claims.
+            # Unproved tie-breaks do not affect the proved cost, so omit their goals and keep the earlier claims.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
@@ -198,7 +208,7 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return the certificate of the price of shared bytes, proved by conflict cliques in each independent part."""
+    """Return a certificate of the least price of shared bytes, proved by conflict cliques in each independent part."""
     rows = extensions("searches")
     if "price-lines" not in rows:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
@@ -216,13 +226,13 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
 
 
 def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
-    """Return the prices and the cost of a plan as integers, or the reason why certificates cannot state them."""
+    """Return a plan's cost and all prices as integers, or a sentence on why certificates cannot state them."""
     if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
         return "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # `Prices` omits the costs of buffer pairs, so a plan with pair costs has another sum and cannot be certified.
+    # `Prices` omits the costs of buffer pairs, so a plan with such costs has another sum and gets no certificate.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -231,7 +241,10 @@ def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices 
 def _checked_certificate(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
-    """Return the certificate that states the claims if the checker accepts it, or else one with the reason."""
+    """Return a certificate of the claims if the checker accepts it, or else one of kind "none" with the reason.
+
+    `said` is the line that sums up all claims, and `more` are lines to append.
+    """
     text = (
         "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     )
@@ -241,7 +254,7 @@ def _checked_certificate(
     try:
         # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # a ValueError is a field that the checker cannot read
+    except (_CHECKER.Refused, ValueError) as refused:  # The checker raises ValueError for unreadable fields.
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")

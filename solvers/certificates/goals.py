@@ -1,4 +1,4 @@
-"""The claims of a plan that a certificate proves: uses of pools in bytes, and costs as exact integers."""
+"""The claims that a certificate proves for a plan: bytes used in each pool, and costs as exact integers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from memplan.planner.model.problem import Problem, replace_profile
 class Goal:
     """A claim to prove: no plan ends at or below `ends` (in bytes, per pool), or no plan within `ends` is cheaper.
 
-    The second form has an `excess`: 0 if no plan costs less than the given plan, 1 if no plan costs at most as much.
-    The latter is a tie-break: it claims the least use of `pool` among plans that are equal in all earlier claims.
+    A claim on costs has an `excess`. If it is 0, no plan costs less than the given plan. If it is 1, no plan within
+    `ends` costs at most as much: a tie-break, which claims the least use of `pool` among plans that equal the given one
+    in all earlier claims.
     """
 
     ends: tuple[int, ...]
@@ -29,7 +30,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a tie-break claim, which a certificate may omit and still prove the earlier claims."""
+        """True for a tie-break among plans of equal cost; without it, a certificate still proves the earlier claims."""
         return self.excess == 1
 
 
@@ -55,7 +56,7 @@ def kind_of(problem: Problem, plan: Plan) -> str:
 
 
 def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
-    """Return the claims that prove a plan's status, in the order in which plans are compared."""
+    """Return the claims that together prove a plan's status, ordered as the goals by which plans are compared."""
     sizes = tuple(last_end(pool) for pool in problem.pools)
     if kind == "infeasible":
         return [Goal(sizes)]
@@ -69,7 +70,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def problem_for_claim(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs that claims of a kind minimize: those of profile "speed", or its own."""
+    """Return the problem with the costs of profile "speed" if claims of this kind concern them, or else unchanged."""
     return replace_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
@@ -89,7 +90,7 @@ class Prices:
 
     @classmethod
     def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
-        """Return the prices of an instance; `pool` gives each buffer's pool in the plan whose cost is claimed."""
+        """Return the prices of an instance; pool[i] is buffer i's pool in the plan whose cost is claimed as minimal."""
         # The checker reads the decimal text of a price, so use the exact value of the text, not the binary float.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))

@@ -1,9 +1,9 @@
 """Proofs that no plan costs less than a claimed cost, by branch and bound on pools with multipliers and lemmas.
 
-The Lagrangian relaxation drops the rule that live sets fit into the pools, and charges for each byte instead. The
-multipliers are found in floating point and then rounded to integers, for which the bound is computed exactly. If the
-bound does not refute a choice of pools, the lemma search tries to pack it. If that search proves that a few buffers do
-not fit into certain pools, the result is kept as a lemma.
+The Lagrangian relaxation drops the rule that buffers alive together must fit into their pool. Instead, it charges for
+each byte used. The multipliers are found in floating point and rounded to integers, for which the bound is computed
+exactly. If the bound does not refute a choice of pools, the lemma search tries to pack it. If that search proves that a
+few buffers do not fit into certain pools, the result is kept as a lemma.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ Need = dict[int, Lows]
 
 @dataclass(eq=False)
 class CostProof:
-    """The search for a proof of one claim about the least cost; it collects the lines of the proof.
+    """The search for a proof of one claim about the least cost, with the lines of the proof so far.
 
-    `ends` are the sizes of the pools in bytes; `first` has the lowest legal offset of each buffer in each pool, or FAR.
+    `ends` are the sizes of the pools in bytes. first[i][q] is the lowest legal offset of buffer i in pool q in bytes,
+    or FAR if the buffer is not allowed there.
     """
 
     instance: Instance
@@ -62,7 +63,7 @@ class CostProof:
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # Count the obstructed units of each pool up to its real end, as the search's capacity may be smaller.
+        # The search's capacity may be below a pool's real end, so count the obstructed units up to the real end.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
@@ -83,11 +84,11 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if every plan has the same cost, which is below the claim: then the claim is that no plan fits."""
+        """True if all plans have one cost that is below the claim, so that the claim means that no plan fits at all."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
-        """Return the proved claim with its lines, or None if time ran out or no proof was found."""
+        """Return the claim with the lines of its proof, or None if time ran out or no proof was found."""
         claim = self._refutation(self._known, {}, 0)
         if claim is None:
             return None
@@ -95,12 +96,14 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Return (reference, need) of a proof that refutes a choice of pools, or None if no proof was found.
+        """Refute a choice of pools, and return the (reference, need) of the proof, or None if no proof was found.
 
-        `allowed[q, i]` is true where buffer `i` may use pool `q`. `need` is the subset of `fixed` that the proof uses.
+        The proof shows that no plan within the choice is cheaper than claimed. `allowed[q, i]` is true where buffer `i`
+        may use pool `q`. `fixed` are the buffers whose pool the search has chosen, and `need` those of them that the
+        proof uses.
         """
         flat = allowed.ravel()
-        # A lemma refutes this node if all pools outside the lemma's choice are closed at this node.
+        # If this node allows none of the pools that a lemma excludes, the lemma applies and refutes the node.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -124,7 +127,7 @@ class CostProof:
         return self._split(branch, allowed, fixed, depth)
 
     def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each allowed pool of buffer `b`, and return the lemma that follows; None if a pool is not refuted."""
+        """Refute each allowed pool of buffer `b`, and return the resulting lemma; None if a pool cannot be refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -146,7 +149,7 @@ class CostProof:
         return self._write_lemma(("s", b, *refs), merged)
 
     def _write_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Append a lemma that refutes a choice of pools, store it for reuse, and return its reference and need."""
+        """Append a lemma that refutes a choice of pools, store it for reuse, and return its reference and buffers."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
@@ -156,7 +159,7 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers with which multipliers `k` refute a choice of pools, or None if they do not."""
+        """Return the fixed buffers that multipliers `k` need to refute a choice of pools, or None if they do not."""
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)
         slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._cost_to_exceed() - 1
@@ -164,7 +167,7 @@ class CostProof:
             return None
         need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
-            # Drop buffers from the lemma in ascending order of their gain, so that as many as possible are dropped.
+            # First drop the buffers that add least to the bound, so that the lemma needs as few buffers as possible.
             if gain > slack:
                 break
             slack -= gain
@@ -174,7 +177,7 @@ class CostProof:
     def _cost_to_exceed(self) -> int:
         """Return the cost that a lower bound must exceed to prove the claim: the largest cost below the claimed one."""
         least = self.prices.least
-        if self.step == 0:  # all plans have the same cost
+        if self.step == 0:  # All plans cost the same, so any bound above `least - 1` suffices.
             return least - 1
         # Costs of plans differ by multiples of `step`, so only costs of the form base + k * step are possible.
         return least + (self.base - least) % self.step - self.step
@@ -182,7 +185,8 @@ class CostProof:
     def _improve_multipliers(self, allowed: Bool, steps: int) -> tuple[I64, float]:
         """Improve the multipliers for a choice of pools by subgradient steps.
 
-        Returns the cheapest pool of each buffer, and the lower bound on the cost that the best multipliers give.
+        Returns an array with the cheapest pool of each buffer under the best multipliers, and their lower bound on the
+        cost.
         """
         goal, weight, best, best_value = float(self._cost_to_exceed() + 1), self._weight, self._weight, -np.inf
         everything, size, stalled = np.arange(len(self.instance)), 1.0, 0
@@ -212,11 +216,11 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _set_loads(self, home: I64) -> F64:
-        """Return the units that each conflict set's buffers use in each pool, shape (sets, pools)."""
+        """Return an array (sets, pools) with the units that the buffers of each conflict set use in each pool."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _write_rounded(self, allowed: Bool) -> bool:
-        """Append the coarsest rounded multipliers that still refute a choice of pools; return False if none do."""
+        """Append the coarsest integer multipliers that refute a choice of pools; return False if none refute it."""
         unit = self.instance.unit
         # Try coarse scales first, because they make the lines of the proof shorter.
         for scale in _SCALES:
@@ -229,12 +233,12 @@ class CostProof:
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return integer multipliers for `whole`, the scaled price of a byte per set and pool, (sets, pools)."""
+        """Return integer multipliers for `whole`, an array (sets, pools) with the scaled price of one byte."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # The checker counts the last bytes of a pool or reserved range that ends inside a unit, so count them too.
+            # The checker also prices the bytes after the last whole unit of a pool or reserved range, so add them.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)
@@ -246,9 +250,10 @@ class CostProof:
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer to branch on: the one whose pool is the least decided, or else the widest price range.
+        """Return the buffer to branch on: the one with the least decided pool, or else with the widest price range.
 
-        Returns None if no pool is open, or if only packing can refute the cheapest choice, as its cost and sets do not.
+        Returns None if no buffer has several allowed pools. Also returns None if the cheapest choice costs less than
+        the claim and overloads no conflict set, because then only packing can refute it.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))
@@ -264,7 +269,7 @@ class CostProof:
         return int(np.where(is_open, spread, -1.0).argmax())
 
     def _prove_unpackable(self, home: I64, allowed: Bool) -> list[int] | None:
-        """Prove by lemmas that a choice of pools cannot be packed, and return the buffers of the proof, or None."""
+        """Prove by lemmas that a choice of pools cannot be packed; return the buffers of the proof, or None."""
         p = len(self.ends)
         is_allowed = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=is_allowed)
@@ -288,7 +293,7 @@ class CostProof:
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:
-        """Store a refutation with the choices that it excludes, as flat positions in an array (pools, buffers)."""
+        """Store a lemma with the pools that it excludes per buffer, as flat positions in an array (pools, buffers)."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

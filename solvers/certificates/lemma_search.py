@@ -1,4 +1,4 @@
-"""The core's lemma search for infeasibility proofs: its proofs as text, and its use as a solver for one pool."""
+"""The lemma search of the core: its infeasibility proofs as text, and its use as a solver for one pool."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class LemmaSearch:
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
     def run(self, most: int, flag: I64) -> int:
-        """Search about `most` more nodes, or until flag[0] is set, and return the outcome so far."""
+        """Search about `most` more nodes, or until flag[0] is set, and return the outcome."""
         turn = core.LemmaTurn(most, flag, self.offset, self._answer)
         self.outcome = core.run_lemmas(self._handle, Reference(turn))
         self.nodes = int(self._answer[0])
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the conflict sets, and the units of each pool that each set may use, shape (sets, pools)."""
+        """Return the conflict sets, and an array (sets, pools) with the units of each pool that each set may use."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()
@@ -75,7 +75,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search, numbered after the claim's `sets` and `lemmas` earlier lines."""
+        """Return the proof of an exhausted search; its lines are numbered from `sets` and `lemmas` on."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))
@@ -89,7 +89,7 @@ class LemmaSearch:
 
 
 def _lemma_instance(instance: Instance) -> LemmaInstance:
-    """Return the instance in the core's table format."""
+    """Return the instance as the table that the core's lemma search reads."""
     step, reserved = instance.alignment.ravel(), [pool.reserved.reshape(-1, 2) for pool in instance.pools]
     return LemmaInstance(
         pools=len(instance.pools),
@@ -120,7 +120,7 @@ def _lemma_instance(instance: Instance) -> LemmaInstance:
 
 
 def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
-    """Close a search of the core. The other parameters only keep the tables that it reads in memory until then."""
+    """Close a search of the core. The other parameters keep the tables that the search reads in memory until then."""
     core.close_lemmas(handle)
 
 
@@ -135,8 +135,8 @@ _NODE_WORK = 4
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans and bounds: test capacities from the bound upward, in doubling steps, until the peak is proved.
 
-    Supports one pool without costs and pins, and all other rules. It stops after _NODES nodes. It counts nodes instead
-    of time, so that deterministic searches do not depend on a clock.
+    Supports instances with one pool, without costs and pinned buffers. The search stops after _NODES nodes. It counts
+    nodes instead of time, so that deterministic searches do not depend on a clock.
     """
     if search.is_over or not instance.is_small_numbered:
         return

@@ -23,7 +23,7 @@ _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return a claim that no plan ends at or below `ends` (in bytes, per pool) with a one-line proof, or None."""
+    """Return a one-line proof that no plan ends at or below `ends` (in bytes, per pool), or None if none is found."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed_pools(instance, caps)
@@ -32,7 +32,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
     if (collided := _pinned_collision(instance)) is not None:
         return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
-    # The number of groups of pools doubles with each pool, so for more than 6 pools try single pools and all pools.
+    # The number of groups doubles with each pool, so with 7 or more pools try only single pools and all pools together.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
         pools = [q for q in range(p) if group >> q & 1]
         outside = np.ones(p, dtype=np.bool_)
@@ -51,7 +51,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
 
 
 def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
-    """Return the rows of two pinned buffers that conflict but share bytes, or None."""
+    """Return the problem rows of two pinned buffers that conflict but share bytes, or None if there are none."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
@@ -65,14 +65,17 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return the pools in which each buffer fits below the given ends, as bool (pools, buffers)."""
+    """Return a mask (pools, buffers) of the pools in which each buffer fits below the pools' ends `caps`, in units."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )
 
 
 def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
-    """Yield conflict sets: the plan's clique, live sets with many bytes of confined buffers, and a heavy clique."""
+    """Yield sets of conflicting buffers to try: the plan's clique, the fullest live sets, and a clique of many bytes.
+
+    The fullest live sets have the most bytes of buffers in the mask `confined`.
+    """
     position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
     if plan.proof is not None and plan.proof.kind == "clique":
         named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
@@ -92,13 +95,13 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
 def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the (granule, remainder) of an offset grid on which the members exceed the pools, or None."""
+    """Return the (granule, remainder) of an offset grid on which `members` exceed the pools, or None without one."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
     blocks = [obstructed_ranges(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
     if len(pools) > 1:
         free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
-        # Offsets in several pools have no common grid, so count single bytes.
+        # Offsets in several pools have no common grid, so use the grid of all offsets.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
         narrowed = members[
@@ -109,7 +112,7 @@ def _excess_grid(
         if not size:
             continue
         waste = [-each % granule for each in size]
-        # Count the cells of the grid from the lowest offset of a member, as the members cannot use the bytes below.
+        # No member can use bytes below the lowest offset of all members, so count the granules from there.
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
         lows = [int(instance.lowest[pools[0], i]) for i in narrowed.tolist()]
         start = min(lows)
@@ -121,7 +124,7 @@ def _excess_grid(
 
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
-    """Return the (granule, remainder) pairs to try as grids of the members' offsets, (1, 0) first."""
+    """Return the offset grids to try for the members, as (granule, remainder) in units; (1, 0) is the first."""
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1

@@ -1,6 +1,6 @@
 """The text format of certificates, `memplan-lemmas/1`: claims and sets of conflicting buffers.
 
-Buffers are named by their rows in the problem. The C++ core writes the lemmas; see lemma_text.hpp.
+The text refers to a buffer by its row in the problem. The C++ core writes the lemmas; see lemma_text.hpp.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """A set of pairwise conflicting buffers (positions in the instance). If `time` is given, all are alive then."""
+    """A set of pairwise conflicting buffers, as positions in the instance; if `time` is given, all are alive then."""
 
     buffers: tuple[int, ...]
     time: int | None
 
 
 def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
-    """Return the reserved ranges of pool `q` and the ranges of pinned buffers in it, merged and in ascending order."""
+    """Return the ranges of pool `q` that are reserved or taken by `pinned` buffers, in units, merged and ascending."""
     here = pinned[instance.allowed[q, pinned]]
     extents = zip(instance.pin[here].tolist(), (instance.pin[here] + instance.size[here]).tolist(), strict=True)
     return merge_spans([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
@@ -68,7 +68,10 @@ class SetNumbers:
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the reference to a set on a grid (granule and remainder in bytes), within a bit mask of pools."""
+        """Return the word that refers to a set, an offset grid and the pools of a bit mask; a new set gets a number.
+
+        The grid is given by `granule` and `remainder` in bytes.
+        """
         if which not in self.number:
             self.number[which] = len(self.lines)
             rows = (self.source[i] for i in which.buffers)

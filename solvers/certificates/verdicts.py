@@ -1,4 +1,4 @@
-"""The claims of a plan that were checked, with the means: placements, a witness or a certificate."""
+"""Checks of a plan's claims: each claim is listed with its evidence (placements, a witness or a certificate)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ class CheckerVerdict:
 
 
 def checker_verdict(problem: Problem, proof: ProofText) -> CheckerVerdict:
-    """Return the checker's verdict on a certificate, for the original problem file or else memplan's own text of it."""
+    """Return the checker's verdict on a certificate, for the original problem file or else memplan's own text of it.
+
+    If the checker accepts the certificate for neither text, the verdict has the reason of the last refusal.
+    """
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
     ending = "refused: it does not end with a line"
@@ -113,20 +116,20 @@ def claim_checks(
     proved: CheckerVerdict | None,
     recounted: float | None = None,
 ) -> dict[str, By | None]:
-    """Return the means by which each claim of a valid plan was checked, by field; None for an unchecked claim.
+    """Return the evidence by which each claim of a valid plan was checked, by field; None for an unchecked claim.
 
     `recounted` is the verifier's own lower bound on the cost, if it was computed.
     """
     makers: dict[str, By | None] = {}
     witness, by_certificate = _status_witness(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
-    # A valid plan proves that it is feasible, and `unknown` claims nothing, so only the other statuses need a check.
+    # A valid plan is feasible and status "unknown" claims nothing, so only the other statuses need evidence.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
-    # The live bytes of an infeasible plan exceed the pool, so they are not a bound on the peak of a plan.
+    # The live bytes of an infeasible problem exceed its pool, so they do not bound the peak of a plan.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
@@ -150,7 +153,7 @@ def claim_checks(
     if _certificate_facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
-    if plan.others is not None:  # The verifier has recomputed the differences between the plans.
+    if plan.others is not None:  # The verifier has recomputed the distances, so placements prove them.
         makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
             makers["others.plans.cost_lower_bound"] = None
@@ -158,9 +161,12 @@ def claim_checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return the pool bounds that the recomputed live bytes prove, by pool name; "" is the total."""
+    """Return the bounds that recomputed live bytes prove, as evidence by pool name; "" is the total of all pools.
+
+    The key "status" means that these bounds also prove the plan optimal.
+    """
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # The live bytes do not bound every plan of these problems.
+        return {}  # Live bytes do not bound all plans of these problems, so they prove nothing.
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -173,7 +179,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return the check of each explanation field: `witness` for the pool, time and buffers, else None."""
+    """Return the evidence for each field of a plan's explanation: "witness" for pool, time and buffers, else None."""
     why = plan.explanation
     if why is None:
         return {}
@@ -183,7 +189,7 @@ def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
 
 
 def _status_witness(problem: Problem, plan: Plan) -> By | None:
-    """Return "witness" if the verifier recomputes the witness of the plan's status, or else None."""
+    """Return "witness" if the verifier recomputes the buffers that prove the plan's status, or else None."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":
@@ -203,14 +209,15 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
     if plan.status == "infeasible" or proved.kind == "infeasible":
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
     if plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # Certificates cannot state weights or cost limits.
+        return {}  # Certificates cannot state weights or cost limits, so they prove none of these claims.
     makers: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
-        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # No other cost is below 0.
+        # Other costs are at least 0, so a bound on the price also bounds the cost.
+        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())
         if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right

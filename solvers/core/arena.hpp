@@ -1,4 +1,4 @@
-// All memory of a call, taken from malloc or from the caller's allocator, and given back at its end.
+// All memory of one call: it is taken from malloc or from the caller's allocator, and freed at the end of the call.
 #pragma once
 #include <cstddef>
 #include <cstdlib>

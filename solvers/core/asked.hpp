@@ -1,4 +1,4 @@
-// The validated arguments of a call of memplan.h, and what may end the call early.
+// The validated arguments of a call of memplan.h, and the conditions that may end the call early.
 #pragma once
 #include <time.h>
 

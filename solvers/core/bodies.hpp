@@ -1,4 +1,4 @@
-// First fit of buffers with rules of any kind: groups at fixed distances, pins, ranges, pages, conflicts by name.
+// First fit of buffers under all kinds of rules: groups at fixed distances, pins, ranges, pages, explicit conflicts.
 #pragma once
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// The bounds by sizes, alignments and live sets alone.
+// Lower bounds on the peak that follow from sizes, alignments and live sets alone.
 #pragma once
 #include <numeric>
 

@@ -35,7 +35,7 @@ _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 
 def folders(package: Path) -> list[Path]:
-    """Return the folders of a package that become shared libraries, the solvers' folder first."""
+    """Return the folders with C++ sources in a package, each the source of one shared library; extensions come last."""
     return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
 
 
@@ -79,7 +79,7 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
 
 
 def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
-    """Compile a source and return its object file; reuse it if the command, source and headers are unchanged."""
+    """Compile a source file and return its object file, reused if the command, source and headers are unchanged."""
     import subprocess
 
     made = source.parent / "built" / "objects" / f"{source.stem}.o"
@@ -91,13 +91,13 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
         key.unlink(missing_ok=True)
         before = digest_of(source.parent, command)
         subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
-        if digest_of(source.parent, command) == before:  # The sources stayed the same during compilation.
+        if digest_of(source.parent, command) == before:  # No source changed meanwhile, so the object may be reused.
             key.write_text(_key(command, read))
     return made
 
 
 def _key(command: Sequence[str], read: Path) -> str:
-    """Return a digest of a command and of the files listed in the dependency file `read`; "" if a file is missing."""
+    """Return a digest of a command and of all files that the dependency file `read` lists; "" if one is missing."""
     listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
     files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]
     if not all(file.exists() for file in files):
@@ -109,7 +109,7 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     """Link object files into a shared library, and replace an older library atomically."""
     import subprocess
 
-    # No symbol of the C++ library is used, so link with the C driver, which needs no installed C++ library.
+    # No symbol of the C++ library is used, so link with the C driver, which works without that library.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
@@ -121,7 +121,10 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
 
 
 def compiler_command() -> list[str]:
-    """Return the command of a C++ compiler: the one in CXX, an installed one, or the one in the package `ziglang`."""
+    """Return the command of a C++ compiler: from CXX, or an installed compiler, or that of the package `ziglang`.
+
+    Raises RuntimeError if there is no compiler.
+    """
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:
@@ -132,7 +135,7 @@ def compiler_command() -> list[str]:
 
 
 def installed_compiler() -> list[str] | None:
-    """Return the command from CXX or of an installed compiler; None if there is none or MEMPLAN_TARGET is set."""
+    """Return the compiler command from CXX or on PATH; None if there is none, or if MEMPLAN_TARGET is set."""
     import shlex
     import shutil
 

@@ -1,4 +1,4 @@
-// memplan_certify: why no plan is better, as a text that others check.
+// memplan_certify: the proof that no plan is better, as a text that an independent program can check.
 #include "asked.hpp"
 #include "compile.hpp"
 #include "lemma_proof.hpp"

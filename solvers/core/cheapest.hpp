@@ -1,12 +1,12 @@
-// The cheapest choice by dynamic programming over live sets, with bounds from multipliers.
+// The cheapest choice of memories, by dynamic programming over live sets, with bounds from multipliers.
 //
-// A partial choice has memories for the items that have arrived so far. Of two that reach a live set with everything
-// alive in the same memories, the cheaper one is kept: their futures are the same. One that cannot become cheap enough
-// any more is dropped. Its cost is counted with multipliers: each item at its reduced price, each live set passed at the
-// worth of what was left free in it. That never falls, so it bounds the cost of the whole; at the end it is that cost, as
-// what was charged for and what was left free are all the capacity there is. Where there are too many partial choices,
-// live sets are gone through backwards, too; where there are still too many, the most promising go on, and the least
-// that was dropped is the bound.
+// A partial choice assigns memories to the items that have arrived so far. If two partial choices reach a live set with
+// all live items in the same memories, their futures are the same, so only the cheaper one is kept. A partial choice
+// that can no longer become cheap enough is dropped. Its cost is counted with multipliers: the reduced price of each
+// item, plus the price of the capacity left free in each live set passed. This cost never falls, so it bounds the cost
+// of the whole choice. At the end it equals that cost, because all capacity was either charged for or left free. If
+// there are too many partial choices, the live sets are also processed backwards. If there are still too many, only the
+// most promising ones are continued, and the least cost among the dropped ones is the bound.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,4 @@
-// memplan_check, which shares nothing with the search; and what statuses and rules say.
+// memplan_check, which shares no code with the search, and the texts of statuses and rules.
 #include <algorithm>
 
 #include "door.hpp"

@@ -1,4 +1,4 @@
-// The choice of memories as Python calls it.
+// The choice of memories, as Python calls it.
 #include "asked.hpp"
 #include "cheapest.hpp"
 

@@ -1,4 +1,4 @@
-"""The tables of the kernels that choose a pool for each buffer by multipliers; see multipliers.hpp, cheapest.hpp."""
+"""The tables of kernels that choose a pool per buffer by Lagrange multipliers; see multipliers.hpp, cheapest.hpp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ FUNCTIONS = 6
 
 
 class ChoiceItems(NamedTuple):
-    """The `k` items that each need one of `p` pools, their `n` buffers, and the lifetimes as ranges of rows."""
+    """The `k` items (buffers that share one pool) to assign to `p` pools, with their `n` buffers and lifetimes.
+
+    A lifetime is a range of rows; each row represents one live set.
+    """
 
     rows: int
     item: I64  # (n,): number of the item of each buffer
@@ -28,11 +31,12 @@ class MultiplierTable(NamedTuple):
     """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` in row `t`, in 1 / `scale` cost steps.
 
     Measure `r` weighs the buffers in pool[r]; buffer `i` counts size[r, i]. The first `p` measures are the units of
-    each pool. The others are dual feasible functions, valid for rows of at most `until` units and for `capacity`.
+    each pool. The others are dual feasible functions of the sizes, valid for rows of at most `until` units and for
+    `capacity`.
     """
 
     pool: I64
-    size: Rows  # (r, n): size of each buffer by each measure
+    size: Rows  # (r, n): weight of each buffer by each measure
     until: I64
     capacity: I64
     worth: Rows  # (r, rows): price of one unit of each measure in each row
@@ -40,11 +44,11 @@ class MultiplierTable(NamedTuple):
 
 
 class Bounding(NamedTuple):
-    """The task of finding multipliers within row limits that bound the load of pool `goal`, or the cost if ABSENT.
+    """The task of finding multipliers that give a high lower bound on the load of pool `goal`, or on the cost.
 
-    Dual feasible functions are derived from the limits `measured`, unless it has no rows. The kernel fills the fields
-    from `pool` on: they hold the multipliers, with space for p + FUNCTIONS measures. `answer` is (number of measures,
-    scale).
+    If `goal` is ABSENT, the bound is on the cost. Plans must respect the row limits. Dual feasible functions are
+    derived from the limits `measured`, unless it has no rows. The kernel fills the fields from `pool` on: they hold the
+    multipliers, with space for p + FUNCTIONS measures. `answer` is (number of measures, scale).
     """
 
     limit: Rows  # (p, rows): limit of each pool in each row, in units
@@ -58,11 +62,11 @@ class Bounding(NamedTuple):
     until: I64
     capacity: I64
     worth: Rows
-    answer: I64  # (2,): number of measures, and scale
+    answer: I64  # (2,): number of measures, then the scale of the multipliers
 
 
 class ChoiceTask(NamedTuple):
-    """The task of choosing a pool for each item within row limits, no-goods, a cost limit and a work limit.
+    """The task of choosing a pool for each item, subject to row limits, no-goods, a cost limit and a work limit.
 
     `at_most` is the largest allowed cost, and `partials` the limit of partial choices. For each no-good g, the items
     nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. The kernel fills `home`,
@@ -78,11 +82,11 @@ class ChoiceTask(NamedTuple):
     kept: int
     flag: I64  # (1,): flag that stops the kernel once it is not 0
     home: I64  # (k,): pool chosen for each item
-    answer: I64  # (4,): 1 if a choice was found, cost of the choice, bound on every choice, work
+    answer: I64  # (4,): 1 if a choice was found, else 0; cost of the choice; bound on all choices; work done
 
 
 class Amounts(NamedTuple):
-    """A two-dimensional table of integers, wrapped so that it can be a parameter of a kernel."""
+    """A two-dimensional array of integers, wrapped in a table because kernels accept only tables."""
 
     amounts: Rows
 

@@ -1,6 +1,7 @@
-// memplan_choose: the cheapest choice in which no live set is too large for its memory, packed memory by memory. What a
-// search proves not to fit is a no-good, and the choice is made anew (Hooker and Ottosson, Mathematical Programming 96,
-// 2003); what it cannot pack leaves more and more of each memory free. All of that comes again with more work.
+// memplan_choose: the cheapest choice in which no live set is too large for its memory, packed memory by memory. A set
+// of buffers that a search proves not to fit becomes a no-good, and the choice is repeated (Hooker and Ottosson,
+// Mathematical Programming 96, 2003). For sets that the search cannot pack, the choice leaves more and more of each
+// memory free. All of this is repeated with more work.
 #include <optional>
 
 #include "asked.hpp"

@@ -1,4 +1,4 @@
-// From a problem to an instance.
+// Compilation of a problem to an instance, in units and live sets.
 #pragma once
 #include <numeric>
 

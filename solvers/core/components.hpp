@@ -1,4 +1,4 @@
-// The independent components of an instance, which the exact search takes one by one.
+// The independent components of an instance, which the exact search solves one after another.
 #pragma once
 #include "arena.hpp"
 #include "instance.hpp"

@@ -1,9 +1,9 @@
-// Proofs by fewer buffers: a component needs its peak if some of its buffers, a core, need it by themselves.
+// Proofs by fewer buffers: a component needs its peak if a core, some of its buffers, needs that peak by itself.
 //
-// The search of a core is often exhausted in a moment where that of the whole is not. So a core grows by what stands in
-// the way: as long as it has a placement under the peak, the others are packed around it, and the first ones that do
-// not fit join it. A core that takes too long is given up for another one. A core of all buffers that has a placement is
-// no proof, but a better peak.
+// The search of a core is often exhausted quickly where the search of the whole component is not. So a core grows by
+// the buffers that cause failures: as long as the core has a placement under the peak, the other buffers are packed
+// around it, and the first ones that do not fit join it. A core that takes too long is given up for another one. If a
+// core of all buffers has a placement, this is not a proof but a better peak.
 #pragma once
 #include "inner_rounds.hpp"
 #include "stack.hpp"

@@ -1,4 +1,5 @@
-// The least price on few places: Russian dolls, in which the best of the last buffers bounds what more of them cost.
+// The least price of plans with few offsets, by Russian doll search: the best plan of the last buffers bounds the cost
+// that they add to a larger set.
 #pragma once
 #include "piece.hpp"
 

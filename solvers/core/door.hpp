@@ -1,4 +1,4 @@
-// The rules that a problem must keep before it is planned.
+// Validation of a problem: the rules that it must satisfy before it is planned.
 #pragma once
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-// Dummy buffers: they take up the slack of a component, so that the exact search is not free to waste bytes.
+// Dummy buffers, which fill the slack of a component, so that the exact search cannot waste bytes.
 //
-// Where a section has slack, a search may leave gaps, in many ways; where it has none, every move is forced or fails at
-// once. What can be placed together with dummy buffers can be placed without them. So where the slack is made of
-// little, it is worth guessing of what: it rises where a dummy buffer begins, and falls where one ends. A guess that is
-// wrong proves nothing.
+// Where a section has slack, a search may leave gaps in many ways. Without slack, every move is forced or fails at
+// once. Buffers that can be placed together with dummy buffers can also be placed without them. So if the slack
+// consists of few pieces, guessing these pieces is worthwhile: the slack rises where a dummy buffer begins, and falls
+// where it ends. A wrong guess proves nothing.
 #pragma once
 #include "inner_rounds.hpp"
 #include "stack.hpp"

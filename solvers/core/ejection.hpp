@@ -1,9 +1,9 @@
-// Give every buffer a place below fixed ends and leave most of them where they were, by ejection.
+// Placement of all buffers below fixed ends by ejection, which leaves most buffers where they were.
 //
-// Those without a place wait in a queue. Each in turn takes the spot where those that it pushes out weigh least; a
-// buffer weighs more each time it has had to go, and twice as much at home. What is pushed out joins the queue. Spots
-// are the home, the lowest and the highest offset of each pool, and those just above and below what conflicts and has a
-// place.
+// Unplaced buffers wait in a queue. Each in turn takes the spot whose occupants have the least total weight, and ejects
+// them into the queue. The weight of a buffer grows each time it is ejected, and is doubled at its home. The spots are
+// the home, the lowest and the highest offset in each pool, and the offsets just above and below placed buffers in
+// conflict.
 #pragma once
 #include "tables.hpp"
 

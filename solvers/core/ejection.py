@@ -34,16 +34,16 @@ class Homes(NamedTuple):
 
 
 class Ejection(NamedTuple):
-    """The placement, which the kernel updates in place, and the queue of unplaced buffers.
+    """A placement, which the kernel updates in place, and the queue of unplaced buffers.
 
-    The first `waiting[0]` entries of `queue` are unplaced; it has space for all buffers. `heat[i]` is the weight of
-    buffer i: a placement ejects light buffers first. `random[0]` is the random state and must not be 0.
+    The first waiting[0] entries of `queue` are unplaced; `queue` has space for all buffers. heat[i] is the weight of
+    buffer i: to make space, the kernel ejects light buffers first. random[0] is the random state and must not be 0.
     """
 
     pool: I64  # (n,): current pool of each buffer
     offset: I64  # (n,): current offset of each buffer, or ABSENT if the buffer is not placed
     heat: F64  # (n,): weight of each buffer; light buffers are ejected first
-    queue: I64  # (n,): space for the numbers of unplaced buffers
+    queue: I64  # (n,): numbers of the unplaced buffers, then unused space
     waiting: I64  # (1,): number of unplaced buffers in `queue`
     random: I64  # (1,): state of the random generator, which must not be 0
     rounds: int

@@ -1,4 +1,4 @@
-// The exact search as Python calls it: components that threads share, and a search for each thread.
+// The exact search, as Python calls it: components that all threads share, and one search per thread.
 #include "asked.hpp"
 #include "bounds.hpp"
 #include "compile.hpp"

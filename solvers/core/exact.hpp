@@ -1,18 +1,18 @@
 // Exact search by branching on sections: is there a placement whose largest end is at most a given capacity?
 //
-// Push any placement down in order of offset: each buffer then lies at the lowest offset that it may ever have, or at
-// the lowest one above the end of some neighbour. So, of any section with floor f, either a buffer starts at f, which
-// must be one whose low is f, or none does, and then each buffer whose low is f lies above f, on the end of a neighbour
-// that is not placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it,
-// which is right where none of them can lie below it: where all its sections have the floor f, and no buffer that it
-// conflicts with by name has space below f. The argument needs no more of `lifted` than that it is monotone and keeps
-// what it has lifted; so alignments and obstacles are searched completely too.
+// Push any placement down in the order of offsets. Then each buffer is at the lowest offset that it can have, or at the
+// lowest one above the end of some neighbour. Consider any section with floor f. Either a buffer starts at f, and then
+// its low is f. Or none does, and then each buffer whose low is f is above f, on the end of a neighbour that is not
+// placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it. This is
+// right if no neighbour can be below it: all its sections have the floor f, and no buffer in explicit conflict with it
+// has space below f. The argument only requires that `lifted` is monotone and keeps earlier lifts, so alignments and
+// obstacles are also searched completely.
 //
-// A failure is remembered by its component, between two walls that nothing unplaced crosses. Whether a component fits
-// depends on its unplaced buffers and their lows alone, so a row (key, key, need) holds in every node, restart and
-// order. A key is the sum of c + a * low over the unplaced buffers, modulo 2^64, with random a and c for each: a
-// multilinear hash. Two states that differ agree in one key with probability 2^(z - 64), where 2^z divides all their
-// differences; in both keys, which are compared whole, with the square of that.
+// A failure is stored for its component, which is between two walls that no unplaced buffer crosses. Whether a
+// component fits depends only on its unplaced buffers and their lows, so an entry (key, key, need) holds in every node,
+// restart and order. A key is the sum of c + a * low over the unplaced buffers, modulo 2^64, with random a and c for
+// each: a multilinear hash. Two different states agree in one key with probability 2^(z - 64), where 2^z divides all
+// their differences. They agree in both keys, which are compared completely, with the square of that probability.
 #pragma once
 #include <bit>
 #include <limits>

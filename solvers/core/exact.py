@@ -1,4 +1,4 @@
-"""The tables of the exact search: an instance with one pool, and the turns of each search thread.
+"""The tables of the exact search: an instance with one pool, and the turns (steps of bounded work) of each thread.
 
 See instance.hpp, search.hpp and exact.cpp.
 """
@@ -28,7 +28,7 @@ class OnePool(NamedTuple):
     n: int
     unit: int
     capacity: int
-    n_sets: int  # the number of live sets of the pool
+    n_sets: int  # number of live sets of the pool
     is_plain: bool  # True if each buffer has one lifetime and the only rules are capacity and alignment
     has_joins: bool
     source: I64  # (n,): row of each buffer in the problem
@@ -36,26 +36,27 @@ class OnePool(NamedTuple):
     step: I64
     residue: I64
     lowest: I64
-    limit: I64  # largest end of each buffer, or NONE for no limit
+    limit: I64  # (n,): largest end of each buffer, or NONE for no limit
     page: I64
     page_shift: I64
-    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
+    pin: I64  # (n,): pinned offset of each buffer, or ABSENT if the buffer is not pinned
     lead: I64
     distance: I64
     first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
+    time: I64  # (n_sets,): a time at which each live set is alive
+    # (n + 1,): start of each buffer's conflicts (ascending, symmetric) in `pair`, then the end of the last
+    pair_first: I64
     pair: I64
-    clearance: I64  # units to keep free for each entry of `pair`, or an empty array
-    reserved: Rows  # (r, 2): low and high end of each reserved range; disjoint, ascending
+    clearance: I64  # units to keep free between the buffers of each entry of `pair`, or an empty array
+    reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
     barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last
     barred: Rows
 
 
 class Opening(NamedTuple):
-    """The address of the shared state and the seed of a search thread; `is_first` marks the first thread."""
+    """The input that opens a thread's search: address of the shared state, seed, and a mark for the first thread."""
 
     parts: int
     seed: int
@@ -63,7 +64,7 @@ class Opening(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a search thread with its results.
+    """A turn of a search thread: the input of the kernel, and the fields that it fills with results.
 
     The turn ends when the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
     is a result to share. Other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
@@ -76,7 +77,7 @@ class Turn(NamedTuple):
     is_proving: bool
     has_plan: bool
     offset: I64  # (n,): offset of each buffer in the plan
-    answer: I64  # (4,): nodes, bound, peak and IS_PROVING, as the constants below number them
+    answer: I64  # (4,): results, at the positions NODES, BOUND, PEAK and IS_PROVING
     flag: I64  # (1,): flag that stops the search once it is not 0
 
 

@@ -1,4 +1,4 @@
-// What Python holds of the core between calls: an object, by its address.
+// Handles: objects of the core that Python keeps between calls, by their addresses.
 #pragma once
 #include <new>
 

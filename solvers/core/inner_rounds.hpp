@@ -1,4 +1,4 @@
-// Rounds on another problem than the component's own: one that is made, searched for a while, and given up.
+// Rounds on a problem other than the component itself, which is constructed, searched for a while, and given up.
 #pragma once
 #include <new>
 

@@ -1,4 +1,4 @@
-// A problem in units and live sets.
+// An instance: a problem in units and live sets.
 #pragma once
 #include "tables.hpp"
 

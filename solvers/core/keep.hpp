@@ -1,8 +1,8 @@
-// A plan that keeps the places of an older one: as many pinned there as fit, by weight, then as many hints.
+// A plan that keeps the placements of an older plan: as many buffers as fit stay pinned, by weight, then as many hints.
 //
-// All are pinned that break no rule by themselves and do not collide; if nothing fits around them, those that are alive
-// together with a buffer without a place are freed, and pinned again by halves. Few places are tried by every set of
-// those that leave, the lightest first, which proves the least.
+// All old placements are pinned that break no rule by themselves and do not collide. If nothing fits around them, the
+// pinned buffers that are alive together with an unplaced buffer are freed, and pinned again by halves. If there are
+// few placements, every set of buffers to move is tried, the lightest first, which proves the minimum.
 #pragma once
 #include "asked.hpp"
 #include "stack.hpp"

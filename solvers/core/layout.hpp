@@ -1,4 +1,4 @@
-// A component as the exact search reads it.
+// The data of a component, arranged as the exact search reads them.
 #pragma once
 #include <numeric>
 

@@ -1,8 +1,8 @@
-// The least price of a piece, exactly: on few places, by colours if all sizes are equal, or else by relations of
-// buffers.
+// The least price of a piece, computed exactly: for few offsets, by colours if all sizes are equal, or else by the
+// relative order of the buffers.
 //
-// With one size s, the numbers offset / s of any plan are colours of a plan that costs no more: two of one colour met
-// before. So of equal sizes only the colours count, and all of them are alike.
+// If all sizes equal s, the numbers offset / s of any plan are colours of a plan that costs no more, because two
+// buffers of one colour already met. So for equal sizes only the colours count, and all colours are interchangeable.
 #pragma once
 #include "dolls.hpp"
 #include "priced_orders.hpp"

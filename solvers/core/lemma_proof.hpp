@@ -1,4 +1,4 @@
-// The proof that buffers do not fit under some capacities: one part that does not is enough.
+// The proof that buffers do not fit under given capacities, for which one part that does not fit is sufficient.
 #pragma once
 #include "lemma_text.hpp"
 

@@ -1,4 +1,4 @@
-// The rounds of the lemma search, which keep what they have learned.
+// The rounds of the lemma search, which keep all lemmas learned in earlier rounds.
 #pragma once
 #include "lemma_tables.hpp"
 #include "random.hpp"

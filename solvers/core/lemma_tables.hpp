@@ -1,7 +1,7 @@
-// From an instance to the tables of the lemma search: buffers, their legal offsets, and sets that conflict pairwise.
+// Conversion of an instance to the tables of the lemma search: buffers, legal offsets, and sets of pairwise conflicts.
 //
-// Rules that the lemma search does not know are left out: two that may share bytes, and members of a rigid group, do not
-// conflict; banks and colocation require nothing. What does not fit without these rules does not fit with them.
+// Rules that the lemma search does not know are relaxed: pairs that may share bytes and members of a rigid group do not
+// conflict, and banks and colocation have no effect. Buffers that do not fit the relaxation do not fit the problem.
 #pragma once
 #include <numeric>
 

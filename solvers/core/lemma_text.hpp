@@ -1,4 +1,5 @@
-// The text of a certificate, `memplan-lemmas/1`: sets, lemmas, and what refutes the claim; docs/certificates.md.
+// The text of a certificate, `memplan-lemmas/1`: sets, lemmas, and the refutation of the claim; see
+// docs/certificates.md.
 #pragma once
 #include "lemma_rounds.hpp"
 

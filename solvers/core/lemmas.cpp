@@ -1,4 +1,4 @@
-// The lemma search as Python calls it.
+// The lemma search, as Python calls it.
 #include "handles.hpp"
 #include "lemma_proof.hpp"
 

@@ -1,13 +1,13 @@
-// The lemma search: proves that buffers cannot be placed under some capacities, and keeps why, as lemmas.
+// The lemma search: it proves that buffers cannot be placed under given capacities, and keeps the reasons as lemmas.
 //
-// Push any placement down: each buffer then lies at the least offset that it may have, or on the end of another one
-// that it conflicts with. So a buffer rests at its low, which raises all that conflicts with it, or it is lifted to the
-// least end of one of those. What both branches need, taken back over the move, is a lemma; it names few buffers, at
-// lows that are often lower than those of the state, and refutes all states that require no less.
-// `docs/certificates.md` proves the rules. Where a buffer has a choice of pools, it is in one of them.
+// Push any placement down: each buffer is then at the least offset that it may have, or on the end of a buffer that it
+// conflicts with. So a buffer either rests at its low, which raises all buffers in conflict with it, or it is lifted to
+// the least end of one of them. The requirements of both branches, translated back over the move, form a lemma. It
+// names few buffers, often at lower offsets than those of the state, and refutes all states that require at least as
+// much. `docs/certificates.md` proves the rules. A buffer with a choice of pools is in exactly one of them.
 //
-// The entry of buffer i and pool q, number i * p + q, is the least offset that it may still have there, FAR where it
-// may not be there, and GONE once it lies somewhere.
+// The entry of buffer i and pool q, number i * p + q, is the least offset that the buffer may still have there. It is
+// FAR if the pool is excluded, and GONE once the buffer is placed.
 #pragma once
 #include <limits>
 

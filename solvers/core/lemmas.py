@@ -1,7 +1,7 @@
 """The tables of the lemma search, which proves that buffers do not fit into given capacities; see lemma_proof.hpp.
 
-A state limits where each of n buffers may be in p pools: entry i * p + q is the least offset of buffer i in pool q,
-FAR if the pool is excluded, and GONE once the buffer is placed. It claims that the remaining buffers
+A state of the search limits where each of n buffers may be in p pools: entry i * p + q is the least offset of buffer i
+in pool q, FAR if the pool is excluded, and GONE once the buffer is placed. The state claims that the remaining buffers
 cannot be placed within these limits. A lemma is a proved claim about some of the buffers. It also refutes every state
 whose limits for these buffers are at least as tight.
 """
@@ -20,31 +20,32 @@ FOUND, EXHAUSTED, STOPPED, TOO_LARGE = 1, 0, -1, -3
 
 
 class LemmaInstance(NamedTuple):
-    """The `n` buffers and `p` pools of an instance, in units. Row q * n + i of a column is buffer i in pool q.
+    """The `n` buffers and `p` pools of an instance, in units. Entry q * n + i of a column concerns buffer i in pool q.
 
-    An offset o in a row satisfies o % step == residue and o >= `lowest`. If `page` is not 0, the buffer must be inside
-    one page.
+    The offset o of an entry satisfies o % step == residue and o >= `lowest`. If `page` is not 0, the buffer must be
+    inside one page of that size.
     """
 
     pools: int
     unit: int
-    n_sets: int  # the number of live sets of the instance
+    n_sets: int  # number of live sets of the instance
     has_ties: bool  # True if buffers may share bytes or form rigid groups
     source: I64  # (n,): row of each buffer in the problem
     size: I64
-    pin: I64  # pinned offset of each buffer, or ABSENT if the buffer is not pinned
+    pin: I64  # (n,): pinned offset of each buffer, or ABSENT if the buffer is not pinned
     anchor: I64
     allowed: Flags  # (p * n,): True if the buffer may be in the pool
     step: I64
     residue: I64
     lowest: I64
-    page: I64  # page size of each row, or 0 for no page
+    page: I64  # (p * n,): size of the page that must contain the buffer, or 0 for no page
     page_shift: I64
     first: I64  # (n + 1,): start of each buffer's lifetimes, counted in live sets, then the end of the last
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each live set
-    pair_first: I64  # (n + 1,): start of each buffer's ascending, symmetric conflicts in `pair`, then the last end
+    time: I64  # (n_sets,): a time at which each live set is alive
+    # (n + 1,): start of each buffer's conflicts (ascending, symmetric) in `pair`, then the end of the last
+    pair_first: I64
     pair: I64
     share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
@@ -61,7 +62,7 @@ class LemmaQuestion(NamedTuple):
 
 
 class LemmaTurn(NamedTuple):
-    """A turn of the search: `most` limits its nodes. `answer` receives (nodes in all, sets, members of the sets)."""
+    """A turn of the search, limited to `most` nodes. `answer` receives (nodes in all, sets, members of the sets)."""
 
     most: int
     flag: I64  # (1,): flag that stops the search once it is not 0
@@ -70,24 +71,25 @@ class LemmaTurn(NamedTuple):
 
 
 class LemmaSets(NamedTuple):
-    """The k sets of pairwise conflicting buffers, pinned ones included, as positions in the instance."""
+    """The k sets of pairwise conflicting buffers, pinned ones included; members are positions in the instance."""
 
     first: I64  # (k + 1,): start of each set's members in `member`, then the end of the last
     member: I64
-    live: I64  # (k,): number of the live set that equals the set, or ABSENT
-    free: I64  # (k * p,): units below the pool's end without pinned members or reserved ranges
+    live: I64  # (k,): number of the live set with exactly the buffers of this set, or ABSENT
+    free: I64  # (k * p,): units of each pool that neither reserved ranges nor the set's pinned members occupy
 
 
 class LemmaLines(NamedTuple):
     """The text of a proof, numbered after `sets` and `lemmas` earlier lines; `answer` is (address, bytes, lemmas).
 
-    `need` is the limit of each state entry that the proof requires, or GONE for an entry that it does not use.
+    `need` gives, for each entry of a state, the limit that the proof requires, or GONE if the proof does not use the
+    entry.
     """
 
     sets: int
     lemmas: int
-    need: I64  # (n * p,): limit of each state entry that the proof requires, or GONE
-    answer: I64  # (3,): address and bytes of the text, number of lemmas
+    need: I64  # (n * p,): limit that the proof requires of each entry of a state, or GONE for unused entries
+    answer: I64  # (3,): address of the text, its number of bytes, number of lemmas
 
 
 open_lemmas = CORE.kernel("open_lemmas", tables=1)

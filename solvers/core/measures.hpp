@@ -1,4 +1,5 @@
-// What a choice of memories counts of each buffer in each memory: its units, and functions of its size.
+// The measures by which a choice of memories counts each buffer in each memory: its units, and dual feasible functions
+// of its size.
 #pragma once
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// A problem of several memories as a problem for each of them, or, of equal use, as a problem of one.
+// Conversion of a problem of several memories to one problem per memory or, for equal use, to one single problem.
 #pragma once
 #include <compare>
 

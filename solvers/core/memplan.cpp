@@ -1,4 +1,4 @@
-// memplan_plan: compile, bound, quick orders, exact search.
+// memplan_plan: it compiles a problem, computes a bound, and plans by quick orders and exact search.
 #include <optional>
 
 #include "asked.hpp"

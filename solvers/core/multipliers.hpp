@@ -1,8 +1,10 @@
-// Multipliers, the worth of each memory in each live set, and the bounds on the cost of a choice that follow from them.
+// Lagrange multipliers, which price each memory in each live set, and the bounds on the cost of a choice that they
+// give.
 //
-// With the limits lifted and excess charged for, each item goes where it is cheapest by itself; what that costs, less
-// what all the capacity is worth, is no more than what any choice costs (Fisher, Management Science 27, 1981). They are
-// found in floating point and rounded to integers: any give a bound, which is then counted exactly.
+// If the limits are lifted and excess is charged for, each item is put where it is cheapest by itself. The cost of this
+// relaxation, minus the price of all capacity, is at most the cost of any choice (Fisher, Management Science 27, 1981).
+// The multipliers are found in floating point and rounded to integers. Any multipliers give a bound, which is then
+// computed exactly.
 #pragma once
 #include <cmath>
 

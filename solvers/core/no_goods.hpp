@@ -1,4 +1,4 @@
-// What a search has learnt of sets of items that do not fit into a memory together, or are not known to.
+// The sets of items that, as the search has learned, do not or may not fit into a memory together.
 #pragma once
 #include "stack.hpp"
 #include "timeline.hpp"

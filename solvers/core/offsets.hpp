@@ -1,4 +1,4 @@
-// The lowest or tightest offset that is free for a body: one buffer, or several at fixed distances from each other.
+// The lowest free offset of a body, or the one in the tightest gap; a body is one buffer or several at fixed distances.
 #pragma once
 #include "tables.hpp"
 

@@ -1,4 +1,4 @@
-// Checks whether time is over after each piece of work of about a tenth of a millisecond.
+// A check whether time is over, made after each piece of work of about a tenth of a millisecond.
 #pragma once
 #include "tables.hpp"
 

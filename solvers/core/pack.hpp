@@ -1,10 +1,11 @@
-// Pack one pool in a given order, first fit or best fit, without listing the pairs that conflict.
+// Packing of one pool in a given order, by first fit or best fit, without listing the pairs that conflict.
 //
-// Time, counted in live sets, is cut into blocks. A placed buffer is filed as an item in each block that it covers
-// partly, sorted by offset. Where it covers whole blocks, its addresses are merged into a segment tree over the blocks:
-// one list of runs for what covers a node's whole span, one for whatever touches that span. What a buffer must keep
-// clear of then stands in a few sorted lists, which are walked side by side, upwards only, until none of them lifts the
-// offset any more. Buffers at fixed distances from each other are a body, which walks the lists of all of them.
+// Time, counted in live sets, is divided into blocks. A placed buffer is stored as an item in each block that it covers
+// partly, sorted by offset. Where it covers whole blocks, its addresses are merged into a segment tree over the blocks.
+// Each node has one list of runs for buffers that cover its whole span, and one for buffers that touch the span. So a
+// few sorted lists contain everything that a new buffer must avoid. They are scanned side by side, only upwards, until
+// none of them raises the offset any more. Buffers at fixed distances from each other form a body, for which the lists
+// of all its buffers are scanned.
 #pragma once
 #include "offsets.hpp"
 #include "stack.hpp"
@@ -51,7 +52,7 @@ struct PackOrder {
 
 class Packer {
  public:
-  // The rules must outlive it; but for the capacity, they stay. Nothing may be called where the arena has failed.
+  // The rules must outlive the packer, and only their capacity may change. After a failure of the arena, call nothing.
   Packer(Arena &arena, const PackRules &rules)
       : arena_(arena),
         rules_(rules),
@@ -74,7 +75,7 @@ class Packer {
     if (arena.has_failed) return;
     for (i64 r = 0; r < m; ++r) ++blocks_[rules.start[r] / width].count, ++blocks_[(rules.end[r] - 1) / width].space;
     i64 items = 0, alive = 0;
-    for (List &block : blocks_) {  // with space for all that can be filed there
+    for (List &block : blocks_) {  // Give each block space for all items that it may get.
       alive += block.count;
       const i64 closed = block.space, most = rules.is_flat ? alive : block.count + closed;
       block = {items, 0, most};
@@ -83,7 +84,7 @@ class Packer {
     items_ = arena.rows<i64>(items, 4, false);
   }
 
-  // Forget what was placed, for another order, which is read as long as it is packed.
+  // Remove all placed buffers, to pack another order; `wanted` must stay valid during the packing.
   void begin(const PackOrder &wanted) {
     wanted_ = &wanted;
     for (List &block : blocks_) block.count = 0;
@@ -94,14 +95,14 @@ class Packer {
       for (i64 row = 0; row < rows.size; ++row) runs_.push({rows[row][0], rows[row][1]});
   }
 
-  // Place a body of the order; false where no offset is free.
+  // Place a body of the order; return false if no offset is free.
   bool place(i64 body) {
     const i64 at = find(body);
     if (at != kAbsent) file(at, wanted_->body_first[body]);
     return at != kAbsent;
   }
 
-  // The offset that a body gets; ABSENT where none is free.
+  // Return the offset that a body gets; kAbsent if none is free.
   i64 find(i64 body) {
     const i64 placed = wanted_->body_first[body];
     members_ = wanted_->order.data + placed, members_end_ = wanted_->order.data + wanted_->body_first[body + 1];
@@ -122,30 +123,30 @@ class Packer {
     return at > grid.limit || arena_.has_failed ? kAbsent : at;
   }
 
-  bool has_given_up = false;  // whether an offset for the last body was too far to seek
+  bool has_given_up = false;  // true if the search for the last body's offset was given up as too long
 
  private:
-  // A lifetime of a buffer in a block that it is filed in.
+  // A lifetime of a buffer in a block in which the buffer is stored.
   struct File {
     i64 block, start, end, buffer;
   };
   struct Node {
     i64 node, buffer;
   };
-  // Where a list begins in `items_` or `runs_`, how long it is, and how long it may grow there.
+  // A list in `items_` or `runs_`: its start, its length, and the space reserved for it.
   struct List {
     i64 first, count, space;
   };
   Arena &arena_;
   const PackRules &rules_;
   const PackOrder *wanted_ = nullptr;
-  // The leaves of the tree, whose nodes are numbered from 1 as in a heap. List v of `nodes_` is of what covers the span
-  // of node v, list 2 * leaves + v of whatever touches it.
+  // The leaves of the tree, whose nodes are numbered from 1 as in a heap. List v of `nodes_` has the buffers that cover
+  // the span of node v, and list 2 * leaves + v the buffers that touch it.
   i64 leaves_ = 1, now_ = 0;
   Array<List> blocks_{nullptr, 0}, nodes_{nullptr, 0};
-  Array<i64> stamp_{nullptr, 0}, placed_at_{nullptr, 0};  // of no buffer, where no rule names another one
+  Array<i64> stamp_{nullptr, 0}, placed_at_{nullptr, 0};  // empty if no rule concerns pairs
   Rows<i64> levels_{nullptr, 0, 3}, items_{nullptr, 0, 4};  // (low, high, start, end)
-  Growing<Range> runs_;  // first the reserved and the barred ranges, last what the members of a body keep clear of by name
+  Growing<Range> runs_;  // reserved and barred ranges, lists of nodes, then ranges excluded by pair rules
   Growing<File> files_;
   Growing<Node> covers_, above_;
   Growing<Walk> walks_;
@@ -154,7 +155,7 @@ class Packer {
   Growing<i64> lows_, highs_;
   const i64 *members_ = nullptr, *members_end_ = nullptr;
 
-  // Where the body may lie if nothing else is placed.
+  // Return the offsets that are legal for the body if nothing else is placed.
   Grid grid_of_body() {
     const i64 lead = members_[0];
     i64 limit = rules_.highest[lead];
@@ -169,7 +170,7 @@ class Packer {
     return {rules_.lowest[lead], rules_.step[lead], limit, pages_.array(), levels_};
   }
 
-  // The blocks and nodes that the body's lifetimes touch.
+  // List the blocks and nodes that the body's lifetimes touch.
   void list_places() {
     files_.size = covers_.size = above_.size = 0;
     for (const i64 *member = members_; member < members_end_; ++member) {
@@ -181,7 +182,7 @@ class Packer {
     }
   }
 
-  // The blocks that a lifetime covers partly, or all that it touches, if flat.
+  // List the blocks that a lifetime covers partly or, in a flat pack, all blocks that it touches.
   void list_blocks(i64 i, i64 start, i64 end) {
     const i64 width = rules_.width, high = (end - 1) / width;
     for (i64 block = start / width; block <= high; block = rules_.is_flat ? block + 1 : std::max(block + 1, high))
@@ -189,8 +190,8 @@ class Packer {
         files_.push({block, start, end, i});
   }
 
-  // The nodes of the tree for a lifetime: the fewest whose spans make up the blocks that it covers, and the others on
-  // the ways from the root to the first and the last block that it touches, each once for a buffer.
+  // List the tree's nodes for a lifetime: the fewest nodes whose spans make up the blocks that it covers, and all other
+  // nodes on the paths from the root to the first and the last block that it touches, each once per buffer.
   void list_nodes(i64 i, i64 start, i64 end) {
     const i64 width = rules_.width;
     const i64 from = (start + width - 1) / width + leaves_, to = end / width + leaves_;
@@ -208,7 +209,7 @@ class Packer {
       }
   }
 
-  // The lists of what the body must keep clear of; returns how many are of items.
+  // List the lists of all ranges that the body must avoid; return the number of lists of items.
   i64 list_walks() {
     walks_.size = alive_.size = 0;
     for (const File &where : files_) {
@@ -235,13 +236,13 @@ class Packer {
     if (count > 0) walks_.push({at, at + count, rules_.distance[buffer], rules_.size[buffer]});
   }
 
-  // A buffer's offset, which is like a byte of it, keeps clear of what is barred to it.
+  // Treat the offset of a buffer as one byte that must avoid the ranges barred to the buffer.
   void add_barred(i64 i) {
     const i64 first = rules_.barred_first[i], end = rules_.barred_first[i + 1], from = rules_.reserved.size;
     if (first < end) walks_.push({from + first, from + end, rules_.distance[i], 1});
   }
 
-  // List `c` of the tree's nodes for the body. A covered node has two lists: of what covers it, and of what touches it.
+  // Return list `c` of the body's nodes. A covered node has two lists: of buffers that cover it, and that touch it.
   Node touched(i64 c) const {
     if (c < covers_.size) return covers_[c];
     const Node &touched = c < 2 * covers_.size ? covers_[c - covers_.size] : above_[c - 2 * covers_.size];
@@ -249,17 +250,17 @@ class Packer {
   }
 
   // ---- Rules of pairs
-  // The addresses that row `k` of pairs keeps a buffer out of, where the other one lies at low:high.
+  // Return the addresses that pair rule `k` excludes for a buffer if the other buffer is at low:high.
   Range kept_out(i64 low, i64 high, i64 k) const {
     const i64 clearance = rules_.clearance[k], length = rules_.grid[k], shift = rules_.bank_shift;
     low -= clearance, high += std::min(clearance, kMost - high);
     if (length == 1) return {low, high};
     const i64 before = floor_mod(low, length) - (length - shift), last = floor_mod(high - 1, length) - (length - shift);
-    const i64 left = last < 0 ? -last : length - last;  // from the last byte to the end of its bank
+    const i64 left = last < 0 ? -last : length - last;  // units from the last byte to the end of its bank
     return {low - (before >= 0 ? before : before + length), high - 1 + std::min(left, kMost - (high - 1))};
   }
 
-  // Add what the rules of pairs keep buffer `i` out of to `runs_`, sorted. Others that are not placed yet keep nobody out.
+  // Add the ranges that pair rules exclude for buffer `i` to `runs_`, sorted. Unplaced partners exclude nothing.
   void gather(i64 i) {
     lows_.size = highs_.size = 0;
     for (i64 k = rules_.pair_first[i]; k < rules_.pair_first[i + 1]; ++k) {
@@ -268,15 +269,15 @@ class Packer {
       const Range kept = kept_out(low, low + rules_.size[j], k);
       lows_.push(kept.low), highs_.push(kept.high);
     }
-    // Starts and ends, each sorted for itself, cover the same addresses: the k-th start is never above the k-th end,
-    // and below every address there are as many of either as before.
+    // Sorting starts and ends separately keeps the covered addresses: the k-th start is never above the k-th end, and
+    // the numbers of starts and ends below every address are unchanged.
     std::sort(lows_.begin(), lows_.end(), ascends);
     std::sort(highs_.begin(), highs_.end(), ascends);
     for (i64 k = 0; k < std::min(lows_.size, highs_.size); ++k) runs_.push({lows_[k], highs_[k]});
   }
 
-  // The lowest offset under `below` where the body is free and shares a buffer's offset; `below` if none is. `placed`
-  // buffers of the order have theirs. O(placed buffers) for each pair that may share.
+  // Return the lowest free offset under `below` at which the body shares a buffer's offset; `below` if there is none.
+  // The first `placed` buffers of the order are placed. Takes O(placed) time for each pair that may share.
   i64 lowest_shared(const Grid &grid, i64 below, i64 placed) const {
     i64 best = below;
     for (const i64 *member = members_; member < members_end_; ++member)
@@ -288,7 +289,7 @@ class Packer {
     return best;
   }
 
-  // Whether the body at `at` is clear of all that is placed, but for what its members share an offset with.
+  // Return whether the body at `at` meets no placed buffers, except partners at the same offset.
   bool is_free(i64 at, i64 placed) const {
     for (const i64 *member = members_; member < members_end_; ++member) {
       const i64 i = *member, low = at + rules_.distance[i], high = low + rules_.size[i];
@@ -317,7 +318,7 @@ class Packer {
     return false;
   }
 
-  // Whether two buffers are alive together.
+  // Return whether two buffers are alive together.
   bool meet(i64 i, i64 j) const {
     for (i64 a = rules_.first[i]; a < rules_.first[i + 1]; ++a)
       for (i64 b = rules_.first[j]; b < rules_.first[j + 1]; ++b)
@@ -325,7 +326,7 @@ class Packer {
     return false;
   }
 
-  // ---- Filing. Rows of lists say where a list begins, how long it is, and how long it may grow there.
+  // ---- Storing of placed bodies in the lists
   void file(i64 at, i64 placed) {
     for (const i64 *member = members_; member < members_end_; ++member, ++placed) {
       wanted_->offsets[placed] = at + rules_.distance[*member];
@@ -342,7 +343,7 @@ class Packer {
     }
   }
 
-  // Insert an item into a list, which has space and stays sorted by its lower end.
+  // Insert an item into a list that has space for it and stays sorted by lower ends.
   void file_item(List &list, Range extent, const File &where) {
     i64 row = list.first + list.count++;
     for (; row > list.first && items_[row - 1][0] > extent.low; --row)
@@ -351,7 +352,7 @@ class Packer {
     item[0] = extent.low, item[1] = extent.high, item[2] = where.start, item[3] = where.end;
   }
 
-  // Merge an extent into a list of runs, which stay sorted and apart. A full one moves, to twice the space.
+  // Merge an extent into a list of runs, which stay sorted and disjoint. A full list moves to twice its space.
   void merge_run(List &list, Range extent) {
     if (list.count == list.space) {
       const i64 space = std::max<i64>(2, 2 * list.count), top = runs_.size;
@@ -364,7 +365,7 @@ class Packer {
     Range *first = std::partition_point(begin, end, [&](const Range &run) { return run.high < extent.low; });
     Range *after = first;
     while (after < end && after->low <= extent.high) ++after;
-    if (after > first) {  // the runs first:after touch the new one, and all become one
+    if (after > first) {  // The runs first:after touch the new one, so all become one run.
       extent = {std::min(first->low, extent.low), std::max(after[-1].high, extent.high)};
       std::copy(after, end, first + 1);
       list.count -= after - first - 1;

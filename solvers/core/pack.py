@@ -12,11 +12,15 @@ class PackRules(NamedTuple):
     """The rules of one pool for `n` buffers, with all lengths and offsets in units.
 
     A body is a rigid group or a single buffer. Its offset is that of its first buffer: `lowest` plus a multiple of
-    `step`, at most `highest`. No buffer may end above `capacity`. A buffer at offset o with a page must satisfy (o +
-    page_shift) % page + size <= page; page 0 means no page. A bank begins at each offset o with (o + bank_shift) % bank
-    == 0; bank 0 means no banks. Between the two buffers of a pair, `clearance` units stay free, and a border of the
-    grid lies between them, counted from bank_shift; grid 1 has no effect. `width` is the number of live sets in a
-    block. A flat pack stores each buffer in every block that it overlaps, instead of in a tree.
+    `step`, at most `highest`. No buffer may end above `capacity`.
+
+    A buffer at offset o must satisfy (o + page_shift) % page + size <= page, unless `page` is 0. A bank begins at each
+    offset o with (o + bank_shift) % bank == 0; a `bank` of 0 means no banks. Between the two buffers of a pair,
+    `clearance` units stay free. A border of the pair's grid, counted from bank_shift, also lies between them, unless
+    `grid` is 1.
+
+    `width` is the number of live sets in a block. A flat pack stores each buffer in every block that it overlaps,
+    instead of in a tree.
     """
 
     distance: I64  # (n,): units from the offset of the buffer's body to the buffer
@@ -28,16 +32,17 @@ class PackRules(NamedTuple):
     highest: I64  # (n,): highest offset of each buffer's body
     step: I64  # (n,): step between legal offsets of each buffer's body
     page: I64  # (n,): page size of each buffer, or 0 for no page
-    page_shift: I64  # (n,): units added to each buffer's offset to find its place in a page
-    pair_first: I64  # (n + 1,): start of each buffer's pair rules in `pair`, then the end of the last; symmetric
+    page_shift: I64  # (n,): units added to each buffer's offset to find its position in a page
+    pair_first: I64  # (n + 1,): start of each buffer's pair rules (symmetric) in `pair`, then the end of the last
     pair: I64
     clearance: I64
     grid: I64
     share_first: I64  # (n + 1,): start of each buffer's sharing partners in `share`, then the end of the last
     share: I64
-    border_first: I64  # (n + 1,): start of each buffer's entries in `border`, units to keep free at a bank's start
+    # (n + 1,): start of each buffer's entries in `border`, the units of its bank that must remain above its start
+    border_first: I64
     border: I64
-    reserved: Rows  # (r, 2): low and high end of each reserved range; disjoint, ascending
+    reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
     barred_first: I64  # (n + 1,): start of each buffer's forbidden offset ranges in `barred`, then the end of the last
     barred: Rows
     capacity: int
@@ -48,7 +53,7 @@ class PackRules(NamedTuple):
 
 
 class PackOrder(NamedTuple):
-    """The `k` buffers to place, one body after another, and their offsets, which the kernel fills in."""
+    """The `k` buffers to place, one body after another, and the array in which the kernel stores their offsets."""
 
     order: I64  # (k,): numbers of the buffers, in the order of placing
     body_first: I64  # (bodies + 1,): start of each body in `order`, then the end of the last

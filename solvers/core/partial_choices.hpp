@@ -1,4 +1,4 @@
-// The partial choices that a search through live sets carries on.
+// The set of partial choices that a search through live sets continues from one live set to the next.
 #pragma once
 #include "stack.hpp"
 #include "timeline.hpp"

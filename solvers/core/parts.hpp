@@ -1,4 +1,4 @@
-// The components of an instance, and each of them laid out, once, for all threads that search.
+// The components of an instance, arranged once for all search threads.
 #pragma once
 #include <atomic>
 

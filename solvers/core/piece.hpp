@@ -1,4 +1,4 @@
-// Buffers of one pool whose pairs cost something where they meet, or must not meet at all.
+// A piece: buffers of one pool whose pairs have a price if they meet, or must not meet at all.
 #pragma once
 #include "pace.hpp"
 #include "stack.hpp"

@@ -1,4 +1,4 @@
-"""Plain problems in one call of the core: live sets, lower bound, greedy orders and, for a remaining gap, exact search.
+"""One call of the core for plain problems: live sets, lower bound, greedy orders and, if a gap remains, exact search.
 
 A plain problem has one pool, one lifetime per buffer, and no rules except capacity and alignment.
 """
@@ -51,7 +51,7 @@ class PlainTask(NamedTuple):
     seconds: float
     columns: Rows  # (6, n): sizes, alignments, starts, ends, times of live sets, canonical order
     offset: Rows  # (2, n): offset of each buffer in the best greedy order, then in the exact search
-    answer: I64  # (20,): fields of PlainAnswer in exact.cpp
+    answer: I64  # (20,): results, in the order of the fields of PlainAnswer in exact.cpp
     flag: I64  # (1,): flag that stops the call once it is not 0
 
 
@@ -61,7 +61,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
+    """An exact search of the core after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
 
     parts: Handle
     search: Handle
@@ -75,11 +75,10 @@ class BegunSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
-    """The result of one call of the core for a plain problem.
+    """The result of one call of the core for a plain problem: bound, best greedy order, and begun exact search.
 
-    rule: the number of the best greedy order, or -1 if the buffers fit in no order.
-
-    order: the canonical order of the buffers, (n,).
+    `rule` is the number of the best greedy order, or -1 if the buffers fit in no order. `order` is the canonical order
+    of the buffers, as an array (n,).
     """
 
     instance: Instance
@@ -92,7 +91,7 @@ class PlainStart:
 
 
 class Limits(NamedTuple):
-    """The limits of a call; see PlainTask. Packing stops once a plan reaches the peak `target`, in units."""
+    """The limits of one call of the core, as in PlainTask; packing stops at a plan of peak `target`, in units."""
 
     target: int = 0
     first: int = 2**62
@@ -103,7 +102,7 @@ class Limits(NamedTuple):
 
 
 def is_suitable(problem: Problem) -> bool:
-    """Return True if a problem is plain, and small enough: at most 512 buffers, with numbers below 2^60.
+    """Return True if a problem is plain and small enough: at most 512 buffers, and numbers below 2^60.
 
     A plain problem has one pool with only a size and an alignment, and one lifetime per buffer.
     """
@@ -120,12 +119,15 @@ def is_suitable(problem: Problem) -> bool:
 
 
 def suits_instance(instance: Instance) -> bool:
-    """Return True if an instance is plain, and has at most 512 buffers."""
+    """Return True if an instance is plain (one pool, only capacity and alignment) and has at most 512 buffers."""
     return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def solve_plain(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
-    """Compile a suitable problem, unless `instance` is given; bound its peak, pack it greedily, and search."""
+    """Bound the peak of a suitable problem, pack it greedily, and search exactly, in one call of the core.
+
+    The problem is also compiled, unless its `instance` is given.
+    """
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
     task = _run_core(
@@ -135,7 +137,7 @@ def solve_plain(problem: Problem, limits: Limits, instance: Instance | None = No
 
 
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
-    """Return the instance of a problem, from the columns that the core filled."""
+    """Return the instance of a problem, built from the columns that a call of the core filled."""
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
     size, step, start, end, time, _ = freeze(task.columns)
@@ -187,14 +189,17 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
-    """Bound the peak of a suitable instance and pack it greedily. There is no exact search, as its units differ."""
+    """Bound the peak of a suitable instance and pack it greedily.
+
+    There is no exact search, because the core's units differ from those of the instance.
+    """
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
     task = _run_core(columns, instance.pools[0].capacity, limits, flag)
     return _start_from_task(instance, task, int(task.answer[0]))
 
 
 def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
-    """Call the core for these buffers, and return the filled task."""
+    """Call the core for the buffers with these columns (size, start, end, alignment), and return the filled task."""
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -204,7 +209,7 @@ def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits,
 
 
 def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
-    """Return the result of a call of the core, converted to the units of the instance."""
+    """Return the result of a call of the core, with offsets and bounds converted to the units of the instance."""
     _, _, end, load, missing, *words = task.answer.tolist()
     why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
     witness = _bound_witness(instance, unit, *why)
@@ -237,7 +242,7 @@ def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: in
 
 @lru_cache(maxsize=64)
 def _default_columns(n: int) -> dict[str, Any]:
-    """Return the instance columns of `n` plain buffers that are constant or depend only on `n`."""
+    """Return those columns of an instance with `n` plain buffers that are constant or depend only on `n`."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
     blanks = {name: freeze(default_column(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}
@@ -245,5 +250,6 @@ def _default_columns(n: int) -> dict[str, Any]:
 
 
 def _close_search(parts: Handle, search: Handle) -> None:
+    """Close an exact search of the core, then free the state that its threads share."""
     close_search(search)
     close_parts(parts)

@@ -1,5 +1,6 @@
-// The cheapest plan whose pairs share bytes otherwise than in some known plans: for every two buffers the search decides
-// which lies below the other or, where that only costs something, that they meet; starts follow from that.
+// The cheapest plan in which other pairs share bytes than in some known plans. For every two buffers, the search
+// decides which one is below the other or, if that only has a price, that they meet. These decisions determine the
+// starts.
 #pragma once
 #include "piece.hpp"
 

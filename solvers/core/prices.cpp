@@ -1,7 +1,7 @@
-// The plan of one memory that costs least, searched from the one that there is.
+// The cheapest plan of one memory with priced pairs, searched from an existing plan.
 //
-// Buffers whose neighbours cannot block every start are taken out, and put back last. The others fall into pieces that
-// nothing ties together. Each is searched exactly, and walked, in turn, for longer and longer.
+// Buffers whose neighbours cannot block every start are removed, and placed last. The other buffers fall into
+// independent pieces. Each piece is searched exactly and by annealed ejection in turn, for longer and longer.
 #include "prices.hpp"
 
 #include "least_price.hpp"

@@ -1,4 +1,4 @@
-// The plan of one memory that costs least: what pairs cost that share bytes at a price.
+// The cheapest plan of one memory, where pairs that share bytes may have a price.
 #pragma once
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// A problem of memplan.h as the items of a choice of memories, of which buffers that are joined are one.
+// Conversion of a problem of memplan.h to the items of a choice of memories, where joined buffers form one item.
 #pragma once
 #include "compile.hpp"
 #include "measures.hpp"

@@ -1,7 +1,7 @@
-// Quick orders of a plain problem: traits, order after order, packed, until one meets a bound.
+// Quick orders of a plain problem: its buffers are packed in one order after another, until the peak meets a bound.
 //
-// Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment. It comes to the same as
-// `packing.orders.Rule.order` and what `packing.packer.Packer` makes of it, number for number.
+// A plain problem has one pool, one lifetime per buffer, and no rules except capacity and alignment. The results equal
+// those of `packing.orders.Rule.order` and `packing.packer.Packer`, number for number.
 #pragma once
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine: no distribution of a library, no logarithm.
+// Random numbers that are equal on every machine, because they use no distributions of a library and no logarithms.
 #pragma once
 #include "tables.hpp"
 

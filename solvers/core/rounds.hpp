@@ -1,10 +1,10 @@
 // The rounds of the exact search on one component: the capacities, orders and limits of its runs.
 //
-// A round searches for a placement under one capacity, in several orders: in some rounds that of the bound itself, in
-// the others one between the bound and the peak of the last placement. The latter are guided by that placement (Beck's
-// solution-guided search, 2007). Where that leads no further, another descent begins, a series of better and better
-// placements. Runs are short (Luby, Sinclair and Zuckerman 1993); failure weights and nogoods survive them, and learn.
-// In between come dives: many shorter runs at the bound, each with fresh weights.
+// A round searches for a placement under one capacity, in several orders. In some rounds, the capacity is the bound
+// itself; in others, it is between the bound and the peak of the last placement. The latter are guided by that
+// placement (Beck's solution-guided search, 2007). If this stalls, another descent begins, which is a series of better
+// and better placements. Runs are short (Luby, Sinclair and Zuckerman 1993), and failure weights and no-goods are kept
+// between them. Dives come in between: many shorter runs at the bound, each with fresh weights.
 #pragma once
 #include <cmath>
 

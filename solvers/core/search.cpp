@@ -1,4 +1,4 @@
-// The exact search that memplan_plan runs, compiled beside it.
+// The exact search that memplan_plan runs, compiled as a separate source.
 #include "asked.hpp"
 #include "search.hpp"
 

@@ -1,9 +1,9 @@
-// The exact search of one thread: finds, and proves, the least peak of one pool.
+// The exact search of one thread, which finds and proves the least peak of one pool.
 //
-// An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the
-// peak, until none is above the bound. A run that exhausts the search proves a new bound. In turn with that it searches
-// what is easier: nearly full components with their slack filled, which finds placements, and cores of components, which
-// proves.
+// An instance is divided into independent components. The search works on the component with the highest peak, which
+// alone determines the peak, until no component is above the bound. A run that exhausts the search proves a new bound.
+// In turn, easier problems are searched: nearly full components with their slack filled, which finds placements, and
+// cores of components, which proves bounds.
 #pragma once
 #include "cores.hpp"
 #include "dummies.hpp"

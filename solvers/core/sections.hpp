@@ -1,4 +1,4 @@
-// The buffers of one pool as the exact search reads them: sections, neighbours, obstacles, twins.
+// The buffers of one pool as the exact search reads them: sections, neighbours, obstacles, interchangeable buffers.
 #pragma once
 #include "pace.hpp"
 

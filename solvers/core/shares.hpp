@@ -1,4 +1,4 @@
-// Pairs of buffers that may have one offset although both are alive.
+// The pairs of buffers that may have the same offset although both are alive.
 #pragma once
 #include <numeric>
 

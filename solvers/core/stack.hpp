@@ -1,4 +1,4 @@
-// A list in an array of fixed room.
+// A list stored in an array of fixed capacity.
 #pragma once
 #include "arena.hpp"
 

@@ -1,5 +1,6 @@
-// Live sets of a choice of memories that fit into no stack. Alignments, pins and reserved ranges leave gaps between
-// buffers that no sum of sizes shows: in each order of the buffers, lay each at its least offset above the one before.
+// Live sets of a choice of memories that fit in no stacking order. Alignments, pins and reserved ranges leave gaps
+// between buffers, which sums of sizes do not show. So in each order of the buffers, each buffer gets its least offset
+// above the previous one.
 #pragma once
 #include <bit>
 #include <numeric>

@@ -1,4 +1,4 @@
-// What all sources share: numbers, the arrays of tables, division that rounds down, a random sequence.
+// The definitions that all sources share: numbers, arrays of tables, division that rounds down, and a random sequence.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -43,7 +43,10 @@ def fields(table: type[NamedTuple]) -> dict[str, Any]:
 
 @cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
-    """Return the array type of each field (None for a number), and the struct layout; an array is (address, shape)."""
+    """Return the array type of each field (None for a number) and the layout of the struct of a table.
+
+    In the struct, an array is its address followed by its shape.
+    """
     hints = fields(table).values()
     words = ("d" if hint is float else "q" * (1 + ARRAYS[hint][1]) if hint in ARRAYS else "q" for hint in hints)
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
@@ -52,7 +55,7 @@ def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | N
 class Reference(Generic[_Table]):
     """A table in the memory layout of kernels, which read and write its arrays in place. Its fields must not change.
 
-    The table's docstring names the arrays that a kernel fills; they must be writable, which is not checked. Raises
+    The table's docstring names the arrays that a kernel fills. These must be writable, which is not checked. Raises
     ValueError if an array is not contiguous or differs from its annotation, or if a number does not fit into int64.
     """
 
@@ -70,7 +73,7 @@ class Reference(Generic[_Table]):
                 raise ValueError(
                     f"{type(table).__name__}: arrays must be contiguous {array[0]}, got {value.dtype}, {value.shape}"
                 )
-            # Read the address through ctypes, which takes a third of the time of numpy's own attribute.
+            # Read the address through ctypes, because numpy's own attribute takes three times as long.
             address = addressof(_Bytes.from_buffer(value)) if flags.writeable else value.ctypes.data
             words += (address, *value.shape)
         try:
@@ -83,21 +86,21 @@ class Reference(Generic[_Table]):
 
 
 REMEDY = "python -m memplan.solvers.core.build"
-_NO_MEMORY = -(2**63)  # must equal kNoMemory in stack.hpp
+_NO_MEMORY = -(2**63)  # This value must equal kNoMemory in stack.hpp, because kernels return it when memory runs out.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """The address of an object of the core, such as an open search. Kernels accept it in place of a table."""
+    """The address of an object of the core, such as an open search; kernels accept a handle in place of a table."""
 
     address: int
 
 
 def _installed_library(folder: Path) -> Path | None:
-    """Return a folder's library in the installed memplan package, or None if there is none.
+    """Return the library of a folder `core` in the installed memplan package, or None if there is none.
 
-    A checkout that is not built can use it, as Python then imports the checkout instead of the installed package.
-    Raises UnbuiltError if the installed library was built from other sources.
+    A checkout that is not built can use this library, as Python then imports the checkout instead of the installed
+    package. Raises UnbuiltError if the installed library was built from other sources.
     """
     from importlib.metadata import distributions
 
@@ -116,14 +119,14 @@ def _installed_library(folder: Path) -> Path | None:
 
 
 class Library:
-    """The shared library of a folder `core`, which is loaded at its first use. Thread-safe."""
+    """The shared library of a folder `core`, loaded at its first use. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @cached_property
     def handle(self) -> CDLL:
-        """The loaded library, or that of the installed memplan if this checkout is not built and has the same sources.
+        """The loaded library, or that of the installed memplan if this checkout is not built but has the same sources.
 
         Raises UnbuiltError if there is no such library, or if this machine cannot load it.
         """
@@ -143,7 +146,7 @@ class Library:
         """
         called: list[Callable[..., int]] = []
 
-        def call(*given: Reference[Any] | Handle) -> int:
+        def call_kernel(*given: Reference[Any] | Handle) -> int:
             if not called:
                 function = self.handle[f"memplan_{name}"]
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64
@@ -153,7 +156,7 @@ class Library:
                 raise MemoryError(f"{name}: the kernel must allocate its tables, but memory ran out")
             return result
 
-        return call
+        return call_kernel
 
 
 CORE = Library(HERE)

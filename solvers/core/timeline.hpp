@@ -1,4 +1,4 @@
-// The items of a choice of memories, live set by live set, and where the bits of a partial choice say what is in which.
+// The items of a choice of memories, live set by live set, and the bits of a partial choice that encode their memories.
 #pragma once
 #include "multipliers.hpp"
 

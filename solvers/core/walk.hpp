@@ -1,5 +1,5 @@
-// A cheaper plan by annealed ejection: a buffer goes where prices, and a fee for each one it throws out, are least; those
-// that were thrown out go on in the same way.
+// A search for cheaper plans by annealed ejection: a buffer moves to the offset where prices, plus a fee for each
+// buffer that it ejects, are least. The ejected buffers move in the same way.
 #pragma once
 #include "piece.hpp"
 

@@ -1,9 +1,10 @@
-// Better plans of several memories: a window of buffers is placed anew, in all memories, between all others.
+// A search for better plans of several memories: a window, which is a few buffers, is placed anew between all others.
 //
-// A beam search goes through the window in the order of time and keeps the cheapest partial placements, of which a buffer
-// lies at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the cheapest choice
-// without offsets, the goal. In every other window none is rewarded for a better memory than the goal gives it: others
-// have that room in the cheapest choice. Before, what has no place yet gets one, window after window, each kept by half.
+// A beam search processes the window in the order of time and keeps the cheapest partial placements, in which a buffer
+// is at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the goal, the
+// cheapest choice without offsets. In every second window, no buffer is rewarded for a better memory than the goal
+// gives it, because other buffers need that space in the cheapest choice. Before that, unplaced buffers are placed
+// window after window: the earlier half of each window is kept, and the later half is placed again.
 #pragma once
 #include <bit>
 
@@ -12,15 +13,15 @@
 
 namespace memplan::windows {
 
-inline constexpr i64 kLargest = 40, kLeast = 6;  // buffers of a window
-inline constexpr i64 kWidth = 60;                 // partial placements that go on
-inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried, the narrowest
-inline constexpr i64 kPacked = 40;  // buffers that are packed at once
-inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // nodes of a packing
-inline constexpr i64 kNodesEach = 300;  // nodes for each buffer in a thorough packing, after which a window has the least
-inline constexpr i64 kRises = 4;  // windows, of which one may come to cost more
-inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps of a packing and of a node
-inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
+inline constexpr i64 kLargest = 40, kLeast = 6;  // most and fewest buffers in a window
+inline constexpr i64 kWidth = 60;                 // partial placements that the beam keeps
+inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried: the narrowest ones
+inline constexpr i64 kPacked = 40;  // most buffers packed at once
+inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // most and least nodes of one packing
+inline constexpr i64 kNodesEach = 300;  // nodes per buffer of a thorough packing; then each window gets the least
+inline constexpr i64 kRises = 4;  // windows of which one may raise the cost
+inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps that a packing and a node count as
+inline constexpr i64 kMostPairs = 8'000'000;      // most pairs of conflicting buffers
 
 // See the tables of the same names in windows.py.
 struct Spaces {
@@ -54,11 +55,11 @@ struct WindowSearch {
   Array<i64> answer;
 };
 
-// `IsOver` is asked once a step.
+// `IsOver` is called once per step.
 template <class IsOver>
 class Search {
  public:
-  // Nothing is to be read where the arena has failed. Where it only fills, it has no beam, which takes the most memory.
+  // After a failure of the arena, read nothing. A search that only fills has no beam, which needs the most memory.
   Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver &is_over, bool only_fills = false)
       : allocator_(allocator),
         spaces_(spaces),
@@ -103,17 +104,17 @@ class Search {
   bool has_too_many() const { return has_too_many_; }
   i64 work() const { return work_; }
 
-  // Place what has no place yet, and search windows until the work is spent. Returns false where something fits nowhere.
+  // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere.
   bool run() {
     if (run_.home.size > 0) pack_goal();
     if (!place_rest()) return false;
     return improve(run_.work);
   }
 
-  // Search windows until `work` is spent in all. Returns false where no window is left to search.
+  // Search windows until `work` is spent in total, or until no buffer costs more than in the goal. Returns true.
   //
-  // One window in kRises may come to cost more, by less than the buffer that it is drawn around costs more than its goal
-  // (record-to-record travel, Dueck, Journal of Computational Physics 104, 1993). The cheapest placement is restored.
+  // One window in kRises may raise the cost, by less than its middle buffer costs above its goal (record-to-record travel,
+  // Dueck, Journal of Computational Physics 104, 1993). In the end, the cheapest placement is restored.
   bool improve(i64 work) {
     risen_ = 0;
     while (work_ < work && !is_over_()) {
@@ -135,10 +136,10 @@ class Search {
     return true;
   }
 
-  // Place each buffer once, at its lowest free offset: memory by memory from the cheapest on, those first that save most
-  // for a byte in a unit of time. Members of groups, and what fits nowhere, are left.
+  // Place each buffer once, at its lowest free offset. Memories are filled in ascending order of cost, first with the
+  // buffers that save most per byte and unit of time. Members of groups and buffers that fit nowhere are left out.
   void fill() {
-    const Array<i64> &memory = wall_first_, &order = place_;  // both are written anew before they are read
+    const Array<i64> &memory = wall_first_, &order = place_;  // Both are rewritten before they are read.
     sort_memories(memory);
     for (i64 rank = 0; rank < p(); ++rank) {
       const i64 q = memory[rank];
@@ -180,20 +181,20 @@ class Search {
   IsOver &is_over_;
   const i64 largest_, width_;
   Array<i64> by_start_, by_end_, start_rank_, end_rank_;
-  Array<i64> place_;  // of each buffer in the window, from 1 on; 0: not there
+  Array<i64> place_;  // position of each buffer in the window, from 1 on; 0 if it is not in the window
   Array<double> lost_;
-  Array<i64> best_pool_, best_offset_;  // the cheapest placement, while the present one costs `risen_` more
+  Array<i64> best_pool_, best_offset_;  // the cheapest placement, while the current one costs `risen_` more
   i64 middle_ = 0, risen_ = 0;
   Array<i64> lives_first_, lives_;
   Array<i64> near_first_, mates_first_, mates_;
   Array<i64> near_{nullptr, 0};
-  Array<i64> window_;  // the buffers of the window, in order
-  Array<u64> mask_;    // those before it that it conflicts with
-  Array<i64> mate_;    // the one before it that it lies together with, or kAbsent
-  Array<i64> last_;    // the last one that it matters for
-  Array<i64> rest_;    // what those from it on cost at least
+  Array<i64> window_;  // buffers of the window, in order
+  Array<u64> mask_;    // for each position, the earlier buffers of the window that conflict with this one
+  Array<i64> mate_;    // an earlier buffer that must be in the same memory, or kAbsent
+  Array<i64> last_;    // the last position that this buffer affects
+  Array<i64> rest_;    // the least cost of the buffers from this position on
   Array<State> states_, next_;
-  Array<Place> places_{nullptr, 0}, next_places_{nullptr, 0};  // largest_ of each state
+  Array<Place> places_{nullptr, 0}, next_places_{nullptr, 0};  // `largest_` placements per state
   Array<u64> seen_;
   Array<Child> children_;
   Array<Range> gaps_{nullptr, 0}, walls_{nullptr, 0};
@@ -211,7 +212,7 @@ class Search {
 
   bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
 
-  // The memories, the cheapest first by what all buffers cost there; those without a limit come last.
+  // Sort the memories by the total cost of all buffers there, cheapest first; unlimited memories come last.
   void sort_memories(const Array<i64> &memory) const {
     for (i64 q = 0; q < p(); ++q) {
       memory[q] = q, price_sum_[q] = is_free(q) ? 1e300 : 0;
@@ -228,7 +229,7 @@ class Search {
     return static_cast<double>(spaces_.size[i]) * static_cast<double>(units) + 1e-9;
   }
 
-  // The lowest offset of a memory that is free of all that a buffer conflicts with; kAbsent where there is none.
+  // Return the lowest offset of a memory where a buffer meets no conflicting buffer; kAbsent if there is none.
   i64 lowest_free(i64 q, i64 i) {
     if (is_free(q)) return 0;
     const i64 size = spaces_.size[i], step = spaces_.alignment[q][i], lowest = spaces_.lowest[q][i];
@@ -276,7 +277,7 @@ class Search {
     for (i64 i = 0; i < n(); ++i) mates_[mates_first_[spaces_.together[i] + 1]++] = i;
   }
 
-  // The buffers that each conflicts with.
+  // List the buffers in conflict with each buffer.
   void list_near(Arena &arena) {
     for (i64 m = 0; m < lives_.size; ++m) ++lives_first_[spaces_.lifetime_buffer[m] + 2];
     for (i64 k = 2; k < n() + 2; ++k) lives_first_[k] += lives_first_[k - 1];
@@ -317,7 +318,7 @@ class Search {
     }
   }
 
-  // Add a buffer and those that lie together with it, if there is room.
+  // Add a buffer to the window, together with all that must share its memory, if there is space for them.
   void add(i64 i) {
     if (place_[i] != 0 || is_fixed(i)) return;
     const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
@@ -325,7 +326,7 @@ class Search {
     for (i64 k = first; k < last; ++k) window_[count_++] = mates_[k], place_[mates_[k]] = 1;
   }
 
-  // Draw a window around a buffer that costs more than its goal; false where none does.
+  // Draw a window around a random buffer that costs more than its goal; return false if none does.
   bool draw_window() {
     double sum = 0;
     for (i64 i = 0; i < n(); ++i) {
@@ -346,7 +347,7 @@ class Search {
     return true;
   }
 
-  // Those that come before and after it.
+  // Add the buffers just before and after the middle one, in the order of starts or ends.
   void take_stretch(i64 middle, i64 wanted) {
     const Array<i64> &order = is_backwards_ ? by_end_ : by_start_;
     const i64 at = (is_backwards_ ? end_rank_ : start_rank_)[middle];
@@ -354,7 +355,7 @@ class Search {
     for (i64 k = first; k < n() && count_ < wanted; ++k) add(order[k]);
   }
 
-  // Those that it conflicts with, and so on.
+  // Add the buffers in conflict with those of the window, and so on.
   void grow(i64 wanted) {
     for (i64 x = 0; x < count_ && count_ < wanted; ++x) {
       const i64 i = window_[x], size = near_first_[i + 1] - near_first_[i];
@@ -363,8 +364,8 @@ class Search {
     }
   }
 
-  // Pack what the goal has in each limited memory by the exact search, window by window, with what lies there already
-  // pinned, and half of each window kept. Of what does not fit, that leaves for its next memory which pays least for it.
+  // Pack the goal's buffers of each limited memory by the exact search, window by window. Placed buffers are pinned,
+  // and half of each window is kept. If a window does not fit, the buffer that pays least moves to another memory.
   void pack_goal() {
     Arena arena(allocator_);
     const Array<i64> home = arena.array<i64>(n()), memories = arena.array<i64>(p()), offset = arena.array<i64>(n());
@@ -407,7 +408,7 @@ class Search {
     }
   }
 
-  // One of the window and those that lie together with it go to the next memory, the one that costs least there.
+  // Move one buffer of the window, with all that must share its memory, to another memory where that costs least.
   void give_up(i64 q, const Array<i64> &home) {
     i64 chosen = kAbsent, least = kMost, to = kAbsent;
     for (i64 x = 0; x < count_; ++x) {
@@ -458,7 +459,7 @@ class Search {
     for (i64 k = 0; k < rows; ++k) {
       const i64 i = chosen[k];
       const bool is_loose = k < count_;
-      // What has no lifetime is alive at a time of its own.
+      // A buffer without lifetimes is given a separate time step.
       memplan_buffer row{spaces_.size[i], latest + k, latest + k + 1, 0, MEMPLAN_FREE, 0, 0, 0};
       for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) {
         const i64 m = lives_[y];
@@ -473,7 +474,7 @@ class Search {
         row.limit = spaces_.capacity[q];
         if (spaces_.highest[q][i] < row.limit - row.size) row.limit = spaces_.highest[q][i] + row.size;
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
-        // A part of a rigid group alone has no end of its own to keep.
+        // An offset range that does not begin at a multiple of the alignment cannot be stated here, so give up.
         if (spaces_.lowest[q][i] % row.alignment != 0 && row.pin == MEMPLAN_FREE) return false;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
         if (spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
@@ -484,7 +485,7 @@ class Search {
       for (i64 y = spaces_.conflict_first[i]; y < spaces_.conflict_first[i + 1]; ++y)
         if (const i64 j = row_of[spaces_.conflict[y]] - 1; j > k) pairs[links++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(j)};
     }
-    // Pinned on top of all, so that the first plan that fits is the best.
+    // A buffer pinned above all others makes every plan that fits optimal, so the search stops at the first one.
     const i64 top = spaces_.capacity[q];
     buffers[rows] = {1, latest + rows, latest + rows + 1, 0, top, 0, 0, 0};
     memplan_problem problem = MEMPLAN_PROBLEM_INIT;
@@ -509,7 +510,7 @@ class Search {
     return true;
   }
 
-  // Place what has no place, window by window in the order of starts.
+  // Place the unplaced buffers, window by window in the order of starts.
   bool place_rest() {
     is_backwards_ = false;
     for (i64 i = 0; i < n(); ++i) {
@@ -530,7 +531,7 @@ class Search {
         if (run_.pool[by_start_[until]] == kAbsent) add(by_start_[until]);
       if (count_ == 0 || !place_window(true)) return false;
       if (until == n()) return std::find(run_.pool.begin(), run_.pool.end(), kAbsent) == run_.pool.end();
-      // The later half waits for what comes after it, but for those that lie together with the first.
+      // The later half is unplaced again, to be placed with later buffers, unless bound to the earlier half.
       for (i64 x = 0; x < count_; ++x) {
         const bool is_kept = x < (count_ + 1) / 2 || (mate_[x] != kAbsent && place_[window_[mate_[x]]] != 0);
         place_[window_[x]] = is_kept;
@@ -545,8 +546,8 @@ class Search {
     std::copy(run_.offset.begin(), run_.offset.end(), best_offset_.data);
   }
 
-  // Search the window; keep what costs at most `more` than before: the cheapest, or any where `more` is positive. Returns
-  // false where nothing was found.
+  // Search the window, and keep the cheapest result if it costs no more than before. Where `more` is positive, keep a
+  // random one that costs at most `more` above that instead, if none is cheaper. Return false if none is kept.
   bool place_window(bool has_goal, i64 more = 0) {
     prepare();
     i64 before = 0;
@@ -574,7 +575,7 @@ class Search {
     return true;
   }
 
-  // Sort the window, and say of each buffer what it has to do with those before it.
+  // Sort the window, and compute the relations of each buffer to the earlier ones.
   void prepare() {
     const Array<i64> &rank = is_backwards_ ? end_rank_ : start_rank_;
     std::sort(window_.data, window_.data + count_, [&rank](i64 a, i64 b) { return rank[a] < rank[b]; });
@@ -588,7 +589,7 @@ class Search {
         const i64 y = place_[mates_[k]] - 1;
         if (y < 0 || y >= x) continue;
         last_[y] = x;
-        // One of the same rigid group says more.
+        // A member of the same rigid group also fixes the offset, so prefer it.
         if (mate_[x] == kAbsent || spaces_.lead[mates_[k]] == spaces_.lead[i]) mate_[x] = y;
       }
     }
@@ -601,7 +602,7 @@ class Search {
     }
   }
 
-  // What is not in the window lies there already, as reserved ranges do; by memory, ascending.
+  // List the ranges of reserved bytes and of placed buffers outside the window, by memory, ascending.
   void list_walls(i64 x) {
     const i64 i = window_[x];
     i64 count = 0;
@@ -652,7 +653,7 @@ class Search {
       const bool is_tied = mate != kAbsent && spaces_.lead[window_[mate]] == spaces_.lead[i];
       i64 tried = 0;
       if (!is_tied && gap_count_ > kGaps) {
-        // Those that it fits into best.
+        // Keep the gaps that the buffer fills best.
         i64 to = 0;
         for (i64 k = 0; k < gap_count_; ++k)
           if (gaps_[k].high - gaps_[k].low >= size) gaps_[to++] = gaps_[k];
@@ -680,7 +681,7 @@ class Search {
     }
   }
 
-  // The gaps of a memory between what lies there, whether fixed or of the window.
+  // List the gaps of a memory between its occupied ranges, both fixed ones and those of the window.
   void list_gaps(i64 q) {
     const Range *wall = walls_.data + wall_first_[q], *const walls_end = walls_.data + wall_first_[q + 1];
     const Range *loose = loose_walls_[q], *const loose_end = loose + loose_count_[q];
@@ -695,7 +696,7 @@ class Search {
     if (spaces_.capacity[q] > cursor) gaps_[gap_count_++] = {cursor, spaces_.capacity[q]};
   }
 
-  // Keep the best that differ in what matters for those to come; return how many.
+  // Keep the best partial placements that differ in their effect on later buffers; return their number.
   i64 narrow(i64 x) {
     constexpr i64 most = 3 * kWidth;
     if (child_count_ > most) std::nth_element(children_.data, children_.data + most, children_.data + child_count_);

@@ -1,4 +1,7 @@
-"""The tables of the kernels that plan several memories and improve the plan window by window; see windows.hpp."""
+"""The tables of the kernels that improve plans of several memories window by window (few buffers at a time).
+
+See windows.hpp.
+"""
 
 from __future__ import annotations
 
@@ -26,49 +29,51 @@ class Spaces(NamedTuple):
     lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64
     end: I64
-    conflict_first: I64  # (n + 1,): start of each buffer's conflicts in `conflict`, then the end of the last; symmetric
+    # (n + 1,): start of each buffer's conflicts (symmetric) in `conflict`, then the end of the last
+    conflict_first: I64
     conflict: I64
-    together: I64  # (n,): first buffer of the group that must be in one memory with this buffer
+    together: I64  # (n,): for each buffer, the first buffer of the group that must be in one memory
     lead: I64
     distance: I64
-    capacity: I64  # (p,): capacity of each memory in units, or ABSENT if all buffers fit
+    capacity: I64  # (p,): capacity of each memory in units, or ABSENT if the memory fits all buffers
     reserved_first: I64  # (p + 1,): start of each memory's ranges in `reserved`, then the end of the last
     reserved: Rows
 
 
 class WindowSearch(NamedTuple):
-    """The task of improving a plan with limited work. Buffers in memory ABSENT are not placed yet.
+    """The task of improving a plan with limited work; buffers in memory ABSENT are not placed yet.
 
-    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. `home` is that choice if
-    it must be packed first, or else empty. The kernel updates `pool`, `offset` and the random state, and fills
-    `answer`: (1 if all buffers are placed, work done).
+    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. If that choice must be
+    packed first, `home` has the memory of each buffer in it, or else `home` is empty. The kernel updates `pool`,
+    `offset` and the random state, and fills `answer`: (1 if all buffers are placed, work done).
     """
 
     goal: I64  # (n,): cost of each buffer in the cheapest choice of memories that ignores offsets
-    home: I64  # (n,): memory of each buffer in that choice, or an empty array
+    home: I64  # (n,): memory of each buffer in the cheapest choice that ignores offsets, or an empty array
     pool: I64
     offset: I64
     work: int
     pack_nodes: int  # nodes per buffer of the exact searches that pack `home`, or 0 to pack greedily
     random: I64  # (1,): state of the random generator, which must not be 0
     flag: I64  # (1,): flag that stops the search once it is not 0
-    answer: I64  # (2,): 1 if all buffers are placed, then the work done
+    answer: I64  # (2,): 1 if all buffers are placed, else 0; work done
 
 
 class StackCuts(NamedTuple):
-    """The task of finding sets of buffers that, in a choice of memories, end above end[q] in memory q however stacked.
+    """The task of finding sets of buffers that end above end[q] in memory q in whatever order they are stacked.
 
-    The kernel fills the fields from `cut_pool` on: the memory of each set g, the least end of its buffers there, its
-    buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets that exceed the space of the arrays are omitted.
+    The memories of the buffers are given. The kernel fills the fields from `cut_pool` on: the memory of each set g, the
+    least end of its buffers there, its buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets that exceed
+    the space of the arrays are omitted.
     """
 
     pool: I64  # (n,): number of the memory that each buffer is in
-    end: I64  # (p,): end of each memory that the sets must exceed
+    end: I64  # (p,): for each memory, the end that the sets must exceed
     cut_pool: I64  # (g,): number of the memory of each set found
     need: I64
     first: I64  # (g + 1,): start of each set's members in `buffer`, then the end of the last
     buffer: I64
-    answer: I64  # (1,): the number of sets found
+    answer: I64  # (1,): number of sets found
 
 
 search_windows = CORE.kernel("search_windows", tables=2)

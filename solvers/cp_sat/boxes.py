@@ -1,4 +1,4 @@
-"""CP-SAT variables for the offsets of buffers, and their constraints; each function is named after its constraint."""
+"""CP-SAT variables for the offsets of buffers, and their constraints; functions are named after the constraints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddressBox:
-    """The variables of a buffer in one of its possible pools; the literal `is_here` says if it is there (1: always).
+    """The variables of a buffer in one possible pool; the literal `is_here` is true if the buffer is in that pool.
 
-    `start` is between `lowest` and `highest` even if the buffer is in another pool.
+    If there is only one possible pool, `is_here` is 1. `start` is between `lowest` and `highest` even if the buffer is
+    in another pool.
     """
 
     start: IntVar
@@ -33,7 +34,10 @@ AddressBoxes = list[dict[int, AddressBox]]
 
 
 def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> AddressBoxes:
-    """Return the boxes of all buffers below the given ends; only buffers with several pools get optional intervals."""
+    """Return the boxes of all buffers below the given ends; only buffers with several pools get optional intervals.
+
+    The result has, for each buffer, a box by the number of each pool in which it fits.
+    """
     boxes: AddressBoxes = [{} for _ in range(len(instance))]
     for i, homes in enumerate(spans(instance, ends)):
         size = int(instance.size[i])
@@ -50,7 +54,10 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 
 
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Require each start to be the lowest offset plus whole alignment steps; rigid groups align only their anchor."""
+    """Require each buffer's start to be its lowest offset plus whole alignment steps.
+
+    In a rigid group, this is required only of the anchor.
+    """
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
@@ -96,7 +103,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Exclude the barred offset ranges from each start."""
+    """Exclude the ranges of offsets that are barred to a buffer from the domain of its start."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             from ortools.sat.python.cp_model import Domain
@@ -107,7 +114,7 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
 
 @dataclass(eq=False)
 class Banks:
-    """The variables for the banks that buffers touch: in a pool with banks, the numbers first <= bank < past."""
+    """The variables for the banks that buffers touch: in a pool with banks, the numbers with first <= bank < past."""
 
     model: CpModel
     instance: Instance
@@ -115,13 +122,13 @@ class Banks:
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
     def common_pools(self, i: int, j: int, by_bank: bool = True) -> Iterator[int]:
-        """Yield the pools that both buffers may use. With `by_bank`, yield only pools with banks."""
+        """Yield the pools that both buffers may use, in any order. With `by_bank`, yield only pools with banks."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
             if self.instance.pools[q].bank or not by_bank:
                 yield q
 
     def bank_range(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return the variables (first, past): the banks that buffer `i` touches in pool `q`."""
+        """Return variables (first, past): buffer `i` touches the banks with first <= number < past in pool `q`."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = pool.bank, pool.bank_shift
@@ -134,14 +141,17 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return (first, past) of the banks or bytes in which buffer `i` can meet the other buffer of its pair."""
+        """Return the range (first, past) of banks (with `by_bank`) or units that buffer `i` occupies in pool `q`.
+
+        A priced pair meets where the ranges of its two buffers overlap.
+        """
         start = self.boxes[i][q].start
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the range of banks that a buffer touches, as an optional interval."""
+        """Return the range of banks that buffer `i` touches in pool `q`, as an optional CP-SAT interval."""
         first, past = self.bank_range(i, q)
-        # A buffer that starts and ends inside banks touches up to two banks more than the buffer's size fills.
+        # A buffer that starts and ends inside banks touches up to two banks more than its size fills, so add two.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")
@@ -159,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return a literal for each priced pair; it is true if the two buffers meet in a bank or in bytes."""
+    """Return a literal for each priced pair, which is true if its two buffers meet in a bank or in bytes."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

@@ -57,7 +57,8 @@ class CpSatEngine:
     def answer(self, question: CpSatQuestion, work: float) -> int:
         """Solve a question with limited work, and return the lower bound on its goal that CP-SAT reports.
 
-        Counts work in deterministic seconds, almost unaffected by load. Raises ValueError if CP-SAT rejects the model.
+        The work is counted in deterministic seconds, which hardly depend on the machine's load. Raises ValueError if
+        CP-SAT rejects the model.
         """
         from ortools.sat.python import cp_model
 
@@ -91,7 +92,8 @@ class CpSatEngine:
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
-            parameters.merge_no_overlap_work_limit = 0.0  # Live sets are already maximal, so merging gains nothing.
+            # Live sets are already maximal, so merging their NoOverlap constraints gains nothing.
+            parameters.merge_no_overlap_work_limit = 0.0
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
         # Strong propagation proves minima in 0.1 s instead of minutes, but it slows down all other questions.
@@ -109,10 +111,11 @@ def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
 
 
 def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
-    """Return a callback that offers solutions, also with buffers moved down, and stops CP-SAT in time."""
+    """Return a callback that offers each solution, also with its buffers moved down, and stops CP-SAT in time."""
     from ortools.sat.python import cp_model
 
-    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
+    # OR-Tools has no type annotations, so mypy refuses its classes as bases.
+    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def on_solution_callback(self) -> None:
             homes = [next(q for q, box in mine.items() if self.boolean_value(box.is_here)) for mine in boxes]
             raw = [self.value(mine[q].start) for mine, q in zip(boxes, homes, strict=True)]
@@ -136,7 +139,10 @@ _FIRST_RUN = 0.015
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the best score is proved or the search is over."""
+    """Offer plans and bounds until the best score is proved or the search is over.
+
+    Does nothing for instances that are too large for CP-SAT, except for a line in the log.
+    """
     refusal = _size_refusal(instance)
     if refusal is not None:
         search.log(f"{NAME}: {refusal}")
@@ -146,7 +152,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _size_refusal(instance: Instance) -> str | None:
-    """Return the reason why an instance is too large for CP-SAT, or None."""
+    """Return a sentence on why an instance is too large for CP-SAT, or None if it is not."""
     if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
     entries = int(instance.loads(np.ones(len(instance), dtype=np.int64)).sum())
@@ -154,7 +160,7 @@ def _size_refusal(instance: Instance) -> str | None:
 
 
 def _horizons(instance: Instance) -> list[int]:
-    """Return an upper limit on the end of each pool in some best plan."""
+    """Return, for each pool, an end in units that some best plan does not exceed."""
     return [horizon(instance, q) for q in range(len(instance.pools))]
 
 
@@ -171,7 +177,7 @@ class _NextQuestion:
 
 
 def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    """Yield the kinds and work limits of the questions for one goal, without end."""
+    """Yield the kinds and work limits of the questions about one goal, in an endless sequence."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
@@ -182,7 +188,7 @@ def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
 
 
 class _GoalPursuit:
-    """The minimization of the goals in turn; earlier goals are fixed at their proved values."""
+    """The minimization of one goal after another, with earlier goals fixed at their proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
@@ -208,7 +214,8 @@ class _GoalPursuit:
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
             if run.kind == "floor" and floor > promising:
-                continue  # Refuted floors rise by one unit only, so skip them.
+                # Each refutation raises the bound by only one unit, so further questions at the bound are skipped.
+                continue
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
                 # Plans far below the best one are hard to find and plans just below gain little, so try limits between.
@@ -222,6 +229,7 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
+        """Return the question for CP-SAT: `goal` is limited to `limit`, and earlier goals to their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
@@ -230,7 +238,7 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs as integers. If sums would overflow, use a coarser unit and round down."""
+    """Return the costs as integers, in a coarser unit and rounded down if their sums would overflow."""
     costs = Costs.from_instance(instance)
     # Costs are rounded down, so a bound on the coarse costs also holds for the exact costs.
     coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)
@@ -238,7 +246,10 @@ def whole_costs(instance: Instance) -> Costs:
 
 
 def _buffer_orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
-    """Yield endless orders of buffers: by width, by start and by end, larger ones first on ties, later with noise."""
+    """Yield endless orders of buffers: by width, by start and by end, with larger buffers first on ties.
+
+    The width of a buffer is its number of live sets. From the second round on, the sort keys get random noise.
+    """
     n, sets = len(instance), instance.end - instance.start
     width = np.bincount(instance.lifetime_buffer, sets, minlength=n)
     first = np.zeros(n)

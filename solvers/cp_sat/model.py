@@ -1,4 +1,4 @@
-"""The CP-SAT model of a question: constraints, objective and search order."""
+"""The CP-SAT model of a question (can a plan keep certain limits?): constraints, objective and search order."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """The question whether there is an assignment whose pools end at or below `ends[q]`, within `steps` cost steps.
+    """The question whether there is an assignment whose pools end at or below `ends`, within `steps` cost steps.
 
-    If `is_minimised`, the run minimizes `goal`: the end of a pool, or COST. A question that `is_of_choice` concerns
-    only the pools: do the sizes that are alive together fit, whatever the offsets?
+    If `is_minimised`, the run minimizes `goal`: the end of a pool, or COST. If `is_of_choice`, the question concerns
+    only the choice of pools: do the sizes that are alive together fit, whatever the offsets?
     """
 
     ends: tuple[int, ...]
@@ -120,7 +120,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
             here = sharing.disjoint_buffers([i for i in instance.live_set_members(t).tolist() if q in boxes[i]])
-            # A pool with space for the whole live set needs no constraint.
+            # A pool with space for the whole live set needs no constraint, so add none.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)
 
@@ -128,7 +128,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
 def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Bound the cost, in steps above the cheapest conceivable plan. If it is the goal, minimize it."""
+    """Limit the cost, counted in steps above the cheapest conceivable plan; minimize it if it is the goal."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)

@@ -39,7 +39,7 @@ Shares = dict[tuple[int, int, int], "IntVar"]
 
 @dataclass(eq=False)
 class AddressIntervals:
-    """The intervals of all buffers in one pool; each interval is created once."""
+    """The intervals of all buffers in pool `q`; each interval is created only once."""
 
     model: CpModel
     instance: Instance
@@ -51,16 +51,16 @@ class AddressIntervals:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The pairs that may share bytes while both are alive."""
+        """The pairs of buffers that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
-        """Return intervals that represent members of a live set, and the members without such an interval."""
+        """Return intervals that represent members of a live set, and the members that no interval represents."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
         for views in self._overlapping_views([i for i in members if is_tied[i]]):
-            # Views may overlap each other, so one interval must represent all of them.
+            # Views of one buffer may overlap, so one interval must represent all of them.
             if len(views) == 1:
                 intervals.append(self.buffer_interval(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
@@ -70,17 +70,17 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, which is absent if the buffer lies inside a partner in `among`."""
+        """Return the interval of a buffer, which is absent if the buffer lies inside one of its partners in `among`."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)
 
     def clusters(self, members: list[int]) -> list[list[int]]:
-        """Return the clusters of partners and views among the members of a live set."""
+        """Return the clusters (sets connected by partners and views) among the members of a live set."""
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require two buffers to be disjoint, unless they share an offset or are in one rigid group."""
+        """Require two buffers to be disjoint, unless they share an offset or belong to one rigid group."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
@@ -90,6 +90,7 @@ class AddressIntervals:
         )
 
     def _sharing_literal(self, i: int, j: int) -> IntVar | None:
+        """Return the literal that two partners share an offset in this pool, or None if they are not partners here."""
         return self.shares.get((min(i, j), max(i, j), self.q))
 
     def _overlapping_views(self, members: list[int]) -> list[list[int]]:
@@ -137,7 +138,7 @@ class AddressIntervals:
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
-    """Return, for each pair of partners and each pool, the literal that both are in the pool at the same offset."""
+    """Return, for each pair of partners and each common pool, a literal that both are there at the same offset."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():
@@ -150,7 +151,7 @@ def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: Addr
 def live_buffers_do_not_overlap(
     model: CpModel, instance: Instance, boxes: AddressBoxes, shares: Shares, ends: Sequence[int]
 ) -> None:
-    """Add one NoOverlap for each live set and pool, with the reserved ranges of the pool."""
+    """Add one NoOverlap per live set and pool, which also keeps buffers out of the pool's reserved ranges."""
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
     live_sets = [instance.live_set_members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
@@ -182,10 +183,13 @@ def _separate_live_set(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Add a NoOverlap for each pair with a conflict or clearance, outside rigid groups; sizes include the clearance."""
+    """Add a NoOverlap for each pair with a conflict or clearance, unless both buffers are in one rigid group.
+
+    The intervals are longer than the buffers by the clearance.
+    """
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
-    def interval(i: int, q: int, clearance: int) -> IntervalVar:
+    def padded_interval(i: int, q: int, clearance: int) -> IntervalVar:
         box, size = boxes[i][q], int(instance.size[i]) + clearance
         if clearance == 0:
             return box.interval
@@ -196,14 +200,14 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
     for (i, j), clearance in pair_clearances(instance).items():
         if instance.anchor[i] != instance.anchor[j]:
             for q in boxes[i].keys() & boxes[j].keys():
-                model.add_no_overlap([interval(i, q, clearance), interval(j, q, clearance)])
+                model.add_no_overlap([padded_interval(i, q, clearance), padded_interval(j, q, clearance)])
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges of pool `q`, truncated at `end`."""
+    """Return the reserved ranges (low, high) of pool `q` below `end`, truncated at `end`."""
     return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return intervals for the reserved ranges of pool `q`, truncated at `end`."""
+    """Return fixed CP-SAT intervals for the reserved ranges of pool `q`, truncated at `end`."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

@@ -37,7 +37,7 @@ _WAIT_S = 0.001
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Search until the peak is proved, the search is over, or the work limit is reached.
+    """Search for the least peak until it is proved, the search is over, or the work limit is reached.
 
     Supports one pool without costs, rigid groups, pages, banks and shared bytes, and all other rules. After a short
     search in one thread, each processor gets a thread with its own seed, weights and no-goods. A deterministic search
@@ -47,17 +47,17 @@ def solve(instance: Instance, search: Search) -> None:
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
     if pins_collide(instance, Packer(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
-        if search.flag[0] == 0:  # A stopped packer proves nothing.
+        if search.flag[0] == 0:  # A stopped packer proves nothing, so claim this only after a full run.
             search.claim_infeasible(NAME)
         return
     begun: BegunSearch | None = search.begun
     parts = Parts(instance, search, begun)
     thread = SearchThread(parts, begun=begun)
-    # Use one thread, because the results of several threads depend on how the machine schedules them.
+    # The results of several threads depend on their scheduling, so a deterministic search uses one thread.
     if search.deterministic:
         thread.run_nodes(search.work_limit // NODE_WORK - thread.nodes)
         return
-    # Solve easy problems in this thread, to save the start of other threads.
+    # Starting threads takes time, so solve easy problems in this thread.
     thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return
@@ -87,7 +87,7 @@ class Parts:
 
 
 def core_instance(instance: Instance) -> exact.OnePool:
-    """Return a one-pool instance in the core's table format."""
+    """Return an instance with one pool as the table that the core's exact search reads."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
     barred_first, barred = instance.barred_in(0)
@@ -123,7 +123,7 @@ def core_instance(instance: Instance) -> exact.OnePool:
 
 
 class SearchThread:
-    """The search of one thread. `is_done` is true once no component can exceed the bound."""
+    """The search of one thread. `is_done` is true once the search has proved the peak or the infeasibility."""
 
     def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
         self.parts, self.search = parts, parts.search
@@ -139,7 +139,7 @@ class SearchThread:
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
-        """Take turns until `nodes` nodes are spent, the peak is proved or infeasible, or the search is over."""
+        """Search in turns until `nodes` nodes are spent, the peak is proved or infeasible, or the search is over."""
         end, self.is_done = self.nodes + nodes, False
         while self.nodes < end and not self.search.is_over:
             outcome = self._take_turn(end)
@@ -177,7 +177,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer the plan and the bound of a search that began in an earlier call."""
+    """Offer the plan and the bound of an exact search that an earlier call of the core began."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:
@@ -187,5 +187,5 @@ def offer_begun(search: Search, begun: BegunSearch) -> None:
 
 
 def _close(handle: Handle, _: Parts) -> None:
-    """Close a search of the core. The second parameter only keeps the shared parts in memory until then."""
+    """Close a search of the core. The second parameter keeps the shared parts in memory until then."""
     exact.close_search(handle)

@@ -1,8 +1,8 @@
 """The best plan of a few buffers, found by deciding for each overlapping pair which buffer is below the other.
 
-For a choice of pools and decided pairs, the rules determine the least start of each buffer. No plan with these
+Once the pools are chosen and some pairs decided, the rules determine the least start of each buffer. No plan with these
 decisions has a lower start for any buffer. If two buffers still violate a rule, the search tries both orders and, for a
-priced pair, also paying the price. Prices come first in the comparison of plans, then the ends of the pools.
+priced pair, also paying the price. Plans are compared by prices first, then by the ends of the pools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Packing = tuple[int, int, dict[int, int]]
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan and prove it, or claim infeasibility; offer no bound if there are too many cases."""
+    """Offer the best plan and prove it, or claim infeasibility. With too many cases, nothing is proved."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The search over all choices of pools; each set of buffers in a pool is packed only once."""
+    """The search over all choices of pools, in which each set of buffers in a pool is packed only once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)
@@ -57,7 +57,7 @@ class _FewBuffers:
         self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
 
     def _pair_rules_of_pool(self, q: int) -> dict[tuple[int, int], list[Rule]]:
-        """Return the rules of each pair of buffers in pool `q`, priced rules first."""
+        """Return the rules of each pair (i, j) of buffers in pool `q`, priced rules first."""
         instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
         near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.from_pool(instance, q)
         for i, j in combinations(range(len(instance)), 2):
@@ -105,7 +105,7 @@ class _FewBuffers:
         return best
 
     def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of the given buffers in a pool, with the lowest end among equals; or None."""
+        """Return the cheapest packing of `members` in pool `q`, with the lowest end among equals; None without one."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
@@ -122,7 +122,8 @@ class _FewBuffers:
     ) -> None:
         """Search for the best packing in which j is above i for each (i, j, rule) of `above`, and store it.
 
-        The rules of `pairs` are not enforced yet; the first violated one is branched on. `paid` is the cost so far.
+        The rules of `pairs` are not enforced yet. The search branches on the first violated one. `paid` is the cost of
+        the prices paid so far.
         """
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
@@ -144,14 +145,14 @@ class _FewBuffers:
             self._decide_pairs(q, members, above, [*others, (i, j, rules[1:])], paid + price)
 
     def _is_rule_broken(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
-        """Return True if two buffers at the starts `at` violate one of the rules."""
+        """Return True if buffers `i` and `j`, at the starts that `at` gives, violate one of their rules."""
         return any(
             at[j] < self._min_start_above(q, i, at[i], rule) and at[i] < self._min_start_above(q, j, at[j], rule)
             for rule in rules
         )
 
     def _min_start_above(self, q: int, i: int, at: int, rule: Rule) -> int:
-        """Return the least start that a rule allows for a buffer above buffer `i`, which starts at `at`."""
+        """Return the least start that a rule allows for a buffer above buffer `i`, which starts at offset `at`."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))
@@ -159,7 +160,10 @@ class _FewBuffers:
     def _min_starts(
         self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
     ) -> dict[int, int] | None:
-        """Return the least start of each buffer; None if a buffer does not fit, or if the decisions form a cycle."""
+        """Return the least start of each buffer; None if a buffer does not fit or the decisions contradict each other.
+
+        Decisions (i, j, rule) in `above` put buffer j above buffer i.
+        """
         at = {i: self._first_legal_start(q, i, 0) for i in members}
         for _ in range(len(members) + 1):
             has_moved = False
@@ -174,7 +178,7 @@ class _FewBuffers:
         return None
 
     def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
-        """Return the least start from `least` on that the rules for this buffer alone allow, or None."""
+        """Return the least start of buffer `i` from `least` on that its own rules in pool `q` allow, or None."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):

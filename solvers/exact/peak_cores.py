@@ -1,8 +1,8 @@
-"""The exact search on cores: a few buffers that make a large problem hard are searched alone.
+"""The exact search on cores: the few buffers that make a large problem hard are searched alone.
 
 A core starts with the buffers of the heaviest live sets, which the exact search packs alone. If the core meets the
 bound, its buffers are packed first, in the order of their offsets: first fit puts each of them at its offset or lower.
-The other buffers are packed around them, and all that end above the bound join the core, which is searched again. No
+The other buffers are packed around the core. All that end above the bound join the core, which is searched again. No
 plan of the problem has a lower peak than the best plan of a core, so an exhaustive search of a core proves a bound for
 the whole problem. Pinned buffers are in every core.
 """
@@ -48,13 +48,13 @@ _SMALL = 64
 def solve(instance: Instance, search: Search) -> None:
     """Search growing cores until the search is over, all cores are too large, or no gain is expected.
 
-    Supports one pool without costs, and all other rules. A deterministic search counts nodes and packings.
+    Supports all instances with one pool and no costs. A deterministic search counts nodes and packings.
     """
     if search.is_over or not instance.is_small_numbered:
         return
     packer = Packer(instance, search.flag)
     if pins_collide(instance, packer):
-        if search.flag[0] == 0:  # A stopped packer proves nothing.
+        if search.flag[0] == 0:  # A stopped packer proves nothing, so claim this only after a full run.
             search.claim_infeasible(NAME)
         return
     if (instance.pin != ABSENT).all():
@@ -69,7 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # Count gains of other solvers too, because this search continues from their plans and bounds.
+                # This search continues from the plans and bounds of other solvers, so their gains count too.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
@@ -82,8 +82,8 @@ def solve(instance: Instance, search: Search) -> None:
 def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
     """Search a core, pack the other buffers around it, let those above the bound join the core, and repeat.
 
-    Yields the cost of each step in nodes. Ends if the core is too large, is still above the bound after its nodes, or
-    after `most` nodes.
+    Yields the cost of each step in nodes. Ends once the core is too large, or its peak is above the bound after its own
+    nodes, or `most` nodes are spent.
     """
     instance = packer.instance
     for turn in range(len(instance)):
@@ -116,7 +116,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 
 @dataclass(eq=False)
 class CoreSearch(Search):
-    """The search of a core. Its bounds hold for the whole problem and are passed on; its assignments are not."""
+    """The search of a core. It passes its bounds on, as they hold for the whole problem, but not its assignments."""
 
     outer: Search = field(kw_only=True)
 
@@ -126,7 +126,7 @@ class CoreSearch(Search):
 
     @property
     def bound(self) -> Score:
-        """The bound of the whole problem, as a lower peak of the core would be no gain."""
+        """The bound of the whole problem, because a lower peak of the core would gain nothing."""
         return self.outer.bound
 
     @property
@@ -135,7 +135,7 @@ class CoreSearch(Search):
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Adopt the offsets of the core's buffers from the best assignment of the whole problem."""
+        """Adopt the core's part of the best assignment of the whole problem; `members` are the core's buffers."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 
@@ -150,7 +150,7 @@ class CoreSearch(Search):
         return ORDERS * packing_work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Store an assignment of the core if it is better than the stored one; return True if it is."""
+        """Store an assignment of the core if it is better than the stored one, and return True if so."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False

@@ -1,4 +1,4 @@
-"""Costs as integers: steps above the cheapest conceivable plan; the step divides all cost differences."""
+"""Costs as integers: whole steps above the cheapest conceivable plan, where a step divides all cost differences."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Costs:
 
     @classmethod
     def from_instance(cls, instance: Instance) -> Costs:
-        """Return the costs of an instance: of each buffer in each pool, and of each priced pair."""
+        """Return the costs of an instance: those of each buffer in each pool, and those of each priced pair."""
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.priced_pairs.price.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
-        # Use Python's integers, as traffic times price may overflow int64.
+        # Traffic times price may overflow int64, so use Python's integers.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
         charged = instance.traffic.astype(object) * whole
         homes = instance.allowed.T.tolist()
@@ -43,7 +43,7 @@ class Costs:
             cheapest += least
             extra.append({q: cost - least for q, cost in mine.items()})
         clash = [int(weight * parts) for weight in weights]
-        # If all choices cost the same, any positive step is valid.
+        # If all choices cost the same, any positive step is valid, so use one whole unit of cost.
         step = gcd(*clash, *(cost for costs in extra for cost in costs.values())) or parts
         return cls(
             Fraction(cheapest, parts),
@@ -54,18 +54,18 @@ class Costs:
 
     @property
     def max_steps(self) -> int:
-        """The number of steps if every buffer is in its most expensive pool and all priced pairs meet."""
+        """The cost, in steps, if every buffer is in its most expensive pool and all priced pairs meet."""
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarsen(self, factor: int) -> Costs:
-        """Return the costs in steps that are `factor` times as large, rounded down so that no sum is too high."""
+        """Return the costs in steps that are `factor` times as large, rounded down so that no total is too high."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def plan_steps(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the steps of a plan with the given pool of each buffer, in which the priced pairs `clashes` meet."""
+        """Return the cost, in steps, of a plan with these pools per buffer, whose priced pairs `clashes` meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def cost_of_steps(self, steps: int) -> float:
-        """Return the cost of a number of steps, in the unit of the problem's prices, rounded down as scores are."""
+        """Convert a number of steps to a cost in the unit of the problem's prices, rounded down as scores are."""
         return rounded_down(self.cheapest + steps * self.step)

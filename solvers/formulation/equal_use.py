@@ -1,4 +1,4 @@
-"""Pools of equal use, planned as one pool: the time ranges of the pools are concatenated.
+"""Pools that must have equal use, planned as one pool whose time axis is that of all pools, one after another.
 
 Buffers with the same offset in several pools become one buffer that is alive in the time range of each pool. So the
 searches, bounds and proofs for one pool also apply to pools of equal use.
@@ -34,9 +34,9 @@ Named = TypeVar("Named", Proof, Explanation)
 
 @dataclass(frozen=True, eq=False)
 class EqualPools:
-    """A problem with pools of equal use, and its conversion to a problem with one pool and back.
+    """A problem with pools of equal use, with its conversion to a problem with a single pool and back.
 
-    Raises OptionError for constraint kinds that have no such conversion.
+    Raises OptionError for constraint kinds that cannot be converted.
     """
 
     problem: Problem
@@ -48,25 +48,25 @@ class EqualPools:
 
     @cached_property
     def pool(self) -> I64:
-        """The pool of each buffer, by position. An alias has the pool of its root."""
+        """The number of each buffer's pool, as an array (n,); an alias has the pool of its root."""
         roots = self.problem.roots
         rows = (roots.get(i, (i, 0))[0] for i in range(len(self.problem.buffers)))
         return column([self.problem.allowed_pools(i)[0] for i in rows])
 
     @cached_property
     def times(self) -> I64:
-        """The distinct start and end times of all buffers, ascending: one step of the pools' time for each."""
+        """The distinct start and end times of all buffers, ascending; each pool's time range has one step per time."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """The buffer in each pool for each set of buffers with the same offset, by the set's first buffer."""
+        """For each set of buffers with the same offset, by its first buffer: the id of its buffer in each pool."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
     def single_pool_problem(self) -> Problem:
-        """The problem with one pool, which has the same buffers in the same order."""
+        """The equivalent problem with one pool, which has the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
         followers = {problem.index[name]: (ids[0], 0) for ids in problem.same_offset for name in ids[1:]}
@@ -80,7 +80,7 @@ class EqualPools:
             aliases={**table.aliases, **followers},
             rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
         )
-        # The pools differ only in size, so the smallest pool limits the common use.
+        # The smallest pool limits the use of all pools, so the single pool has its size.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
         return replace_fields(
             problem,
@@ -95,10 +95,11 @@ class EqualPools:
         )
 
     def _is_in_one_pool(self, pair: Sequence[int | str]) -> bool:
+        """Return True if the two buffers of a pair are in the same pool."""
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share_in_every_pool(self, pair: Sequence[int | str]) -> bool:
-        """Return True if a pair may share bytes in every pool where their sets have buffers that are alive together."""
+        """Return True if a pair may share bytes in every pool where members of their same-offset sets live together."""
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
@@ -114,18 +115,18 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """The positions of the whole set for each buffer in a set with the same offset."""
+        """For each buffer in a set of buffers with the same offset, by position: the positions of the whole set."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
     @cached_property
     def _sharing(self) -> set[frozenset[int]]:
-        """The pairs that may share bytes, as positions of root buffers."""
+        """The pairs of buffers that may share bytes, as positions of their root buffers."""
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
-        """The lifetimes of each root buffer and its aliases, by the position of the root."""
+        """The (start, end) lifetimes of each root buffer and its aliases, by the position of the root."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
@@ -137,13 +138,14 @@ class EqualPools:
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _uses_within_pools(self, use: BankUse) -> list[BankUse]:
-        """Return a bank entry split by pool; pools with fewer than two of its buffers are left out."""
+        """Return a bank entry split by pool, without pools that have fewer than two of its buffers."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
         return [use.model_copy(update={"buffers": tuple(ids)}) for ids in pools.values() if len(ids) > 1]
 
     def _prices_within_pools(self, use: ReuseCost) -> list[ReuseCost]:
+        """Return a reuse price restricted to pairs within one pool, as a list that is empty if there are none."""
         pairs = tuple(filter(self._is_in_one_pool, use.pairs))
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
@@ -157,7 +159,7 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
-        """Return the offset of each buffer in a known plan; a set with one offset has one entry, for its first buffer.
+        """Return the offset of each buffer in a known plan, by id; a same-offset set is listed by its first buffer.
 
         The offset is None if it cannot be kept, because a buffer was in another pool or the buffers of a set had
         different offsets.
@@ -173,7 +175,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the facts about kept places, in which buffers whose old offset cannot be kept count as moved."""
+        """Return the facts about kept placements, where buffers whose old offset cannot be kept also count as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -184,11 +186,11 @@ class EqualPools:
         return kept.model_copy(update={**moved, "least_moves": least})
 
     def plan(self, one: Plan) -> Plan:
-        """Return a plan of the single pool as a plan of all pools, which have the same use and the same bound."""
+        """Convert a plan of the single pool to a plan of all pools, which get equal use and equal bounds."""
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
-        # If costs come first, only best plans satisfy the pool's bound, so `lower_bound` may be smaller.
+        # If costs come first, the pool's bound holds only for plans of least cost, so `lower_bound` may be smaller.
         least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(
@@ -201,7 +203,7 @@ class EqualPools:
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
-            # Partners that share bytes in the single pool may be alive together elsewhere, so check again.
+            # A pair that shares bytes in the single pool need not be alive together in its own, so filter the pairs.
             facts["shared"] = tuple(
                 pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
             )
@@ -213,14 +215,17 @@ class EqualPools:
         return one.model_copy(update=facts)
 
     def witness(self, named: Explanation) -> Explanation:
-        """Return a witness about the pools as a witness about the single pool."""
+        """Convert a witness (time and buffers) of a pool to one of the single pool."""
         if named.time is None or not named.buffers:
             return named
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
     def explanation_for_pools(self, witness: Explanation) -> Explanation:
-        """Return an explanation about the single pool as one about all pools; a sufficient size must be so for each."""
+        """Convert an explanation about the single pool to one about all pools.
+
+        The size that would be sufficient is kept only if all other pools have at least that size.
+        """
         reason = self._witness_for_pools(witness)
         assert reason is not None
         if witness.time is None:
@@ -232,7 +237,7 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _witness_for_pools(self, witness: Named | None) -> Named | None:
-        """Return a witness about the single pool with the time and the buffers of the pool that it concerns.
+        """Convert a witness about the single pool to one with the time and the buffers of the pool that it concerns.
 
         If two of its buffers may share bytes, the witness proves nothing by itself, so its proving facts are removed.
         """
@@ -247,6 +252,7 @@ class EqualPools:
         return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
 
     def _add_turn(self, witness: Named, time: int) -> Named:
+        """Return a witness with its time and buffers in the pool whose time range contains `time`."""
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})
@@ -260,7 +266,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness without a time; if it has buffers of sets with the same offset, weaken its claim."""
+        """Return a witness without a time, with a weaker claim if it names buffers of sets with the same offset."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

@@ -1,4 +1,4 @@
-"""Ranges of offsets below given ends of pools, and upper limits on the ends of best plans."""
+"""Ranges of legal offsets below given ends of pools, and upper limits on the ends of best plans."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ Span = tuple[int, int]
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return, for each buffer, its span in each pool `q` in which it and its rigid group end at or below ends[q].
+    """Return each buffer's lowest and highest offset in each pool q where its rigid group ends at or below ends[q].
 
-    Alignments and offset ranges are respected; pages, reserved ranges and other buffers are not.
+    The result has one dictionary per buffer, by pool number. Alignments and offset ranges are respected, but not pages,
+    reserved ranges and other buffers.
     """
     ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _group_extents(instance), instance.anchor.tolist(), instance.distance.tolist()
     for q, end in enumerate(ends):
         lowest, highest, step = (row[q].tolist() for row in (instance.lowest, instance.highest, instance.alignment))
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            # The end of the whole rigid group limits this buffer's offset, so subtract the group's extent above it.
+            # The whole rigid group must end below the limit, so subtract the group's extent above this buffer.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
                 ranges[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))
@@ -38,7 +39,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 
 
 def horizon(instance: Instance, q: int) -> int:
-    """Return an end that pool `q` need not exceed in some best assignment, in units.
+    """Return an end, in units, that pool `q` need not exceed in some best assignment.
 
     This is the end of a stack of all buffers that may be in the pool: one rigid group after another above all fixed
     ranges, each at the first offset that its alignment, pages and pair rules allow.
@@ -46,7 +47,7 @@ def horizon(instance: Instance, q: int) -> int:
     mine = np.flatnonzero(instance.allowed[q])
     reach = _group_extents(instance)
     free = PairRules.from_pool(instance, q).max_clearances()
-    if instance.pools[q].bank:  # Pairs with a price may have to use separate banks.
+    if instance.pools[q].bank:  # A priced pair may need separate banks, so add a bank's size.
         by_bank = instance.priced_pairs.rows[instance.priced_pairs.by_bank].ravel()
         free[by_bank] = np.maximum(free[by_bank], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()
@@ -57,12 +58,12 @@ def horizon(instance: Instance, q: int) -> int:
     _, barred = instance.barred_in(q)
     fixed = (instance.pools[q].reserved, barred, instance.lowest[q, mine])
     base = max(int(rows.max(initial=0)) for rows in fixed)
-    # Each group adds its size and the maximum that its alignment, pages and pair rules may waste.
+    # The stack grows by each group's extent and by the units that its alignment, pages and pair rules may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 
 
 def _group_extents(instance: Instance) -> list[int]:
-    """Return the length of each rigid group from its anchor's start to its end, by anchor; 0 for other buffers."""
+    """Return, by anchor, the units from the start of each rigid group's anchor to the group's end; 0 elsewhere."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

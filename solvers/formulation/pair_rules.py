@@ -1,10 +1,10 @@
 """The rules on pairs of buffers in one pool, combined to the least distance from the lower to the upper buffer.
 
 A pair rule holds whatever the lifetimes. An explicit conflict puts the upper buffer at or above the end of the lower
-one. A clearance adds units that stay free between them. A bank rule puts the upper buffer at or above the next border
-of banks. So each rule is a clearance and a grid, of which a border lies between the buffers. If the lower buffer moves
-up, the least offset of the upper one never falls; horizons and packers rely on this. Pairs that may share an offset
-have no such rule; they are in `share`.
+one. A clearance adds units that stay free between the buffers. A bank rule puts the upper buffer at or above the next
+border of banks. So each rule is a clearance together with a grid, one border of which is between the buffers. If the
+lower buffer moves up, the least offset of the upper one never falls, and packers rely on this. Pairs that may share an
+offset have no such rule; they are in `share`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PairRules:
         if pool.bank and len(instance.bank_with):
             lists.append((instance.bank_first, instance.bank_with, pool.bank))
         has_one_list = len(lists) == 1 or len(instance.conflict) == 0
-        if has_one_list and len(named) == 0:  # Avoid a copy of millions of conflicts.
+        if has_one_list and len(named) == 0:  # A single list needs no merging, so avoid copying its conflicts.
             first, other, grid = lists[-1]
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
             return cls(first, other, clearance, grids, pool.bank_shift)
@@ -58,7 +58,7 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def max_clearances(self) -> I64:
-        """Return the most units that a rule may keep free below each buffer, as an array (n,)."""
+        """Return, as an array (n,), the most units that a pair rule may keep free below each buffer."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free
@@ -70,15 +70,15 @@ class PairRules:
 
 
 def pair_clearances(instance: Instance) -> dict[Pair, int]:
-    """Return the clearance of each pair (i, j) with i < j, in units; it is 0 for explicit conflicts."""
+    """Return the clearance of each pair (i, j) with i < j, in units. Explicit conflicts have clearance 0."""
     clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
 
 
 def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
-    """Return (first, other, clearance): for each buffer, the symmetric ascending list of its pair rules.
+    """Return (first, other, clearance): for each buffer, its pair rules as a list in ascending order of the partner.
 
-    If there are only explicit conflicts, `clearance` is empty, as all are 0.
+    The lists are symmetric. If there are only explicit conflicts, `clearance` is empty, as all are 0.
     """
     if len(instance.clear_pairs) == 0:
         return instance.conflict_first, instance.conflict, instance.clearance
@@ -91,11 +91,11 @@ def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
 
 
 def pairs_of(first: I64, other: I64) -> list[Pair]:
-    """Return the pairs (i, j) with i < j that symmetric adjacency lists contain, in the order of the lists."""
+    """Return the pairs (i, j) with i < j in symmetric adjacency lists, in the order of the lists."""
     rows = zip(_listing_buffers(first).tolist(), other.tolist(), strict=True)
     return [(i, j) for i, j in rows if i < j]
 
 
 def _listing_buffers(first: I64) -> I64:
-    """Return the buffer whose list contains each entry of adjacency lists."""
+    """Return, for each entry of adjacency lists whose starts are `first`, the buffer whose list contains it."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

@@ -1,6 +1,6 @@
-"""The pairs of buffers that must not share bytes, and the pairs that may while both live: views and partners.
+"""The pairs of buffers that must not share bytes, and the pairs that may do so while both are alive.
 
-Views are members of the same rigid group. Partners are pairs that may share an offset.
+The latter are views, which are members of the same rigid group, and partners, which may have the same offset.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memplan.solvers.formulation.subinstance import pairs_among
 
 
 def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
-    """Return, as bool (n, n), the pairs of the given buffers that must not share bytes."""
+    """Return a symmetric mask (n, n) of the pairs among the given buffers that must not share bytes."""
     n, position = len(buffers), np.full(len(instance), -1)
     position[buffers] = np.arange(n)
     near = np.zeros((n, n), dtype=np.bool_)
@@ -30,19 +30,19 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
     near |= near.T
     near[pairs_among(instance.conflict_first, instance.conflict, position)] = True
     near[pairs_among(instance.share_first, instance.share, position)] = False
-    # Certificates ignore rigid groups, so treat their members as free to share bytes.
+    # Certificates ignore rigid groups, so let members of a group share bytes.
     near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
     return near
 
 
 def neighbours(first: I64, values: I64, i: int) -> list[int]:
-    """Return the neighbours of buffer `i` in adjacency lists."""
+    """Return the neighbours of buffer `i` in adjacency lists whose starts are `first`."""
     neighbours: list[int] = values[first[i] : first[i + 1]].tolist()
     return neighbours
 
 
 class Sharing:
-    """The pairs of buffers that may share bytes while both are alive: views and partners."""
+    """The pairs of buffers that may share bytes while both are alive: views (in one rigid group) and partners."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -51,17 +51,17 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """The partners of each buffer, with which it may share an offset."""
+        """For each buffer, the set of its partners, with which it may share an offset."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of partners, each pair once with the lower position first."""
+        """The pairs of partners, each pair once as (lower position, higher position)."""
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in the same rigid group, so that they never conflict."""
+        """Return True if two buffers are in the same rigid group and therefore never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
@@ -70,18 +70,21 @@ class Sharing:
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Return True if buffer `i` lies inside its partner `j` when both have the same offset."""
+        """Return True if buffer `i` is the one inside its partner `j` when both have the same offset.
+
+        The smaller buffer is inside the larger one; of equal sizes, the later buffer is inside.
+        """
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """True for each buffer that has partners or other members in its rigid group."""
+        """For each buffer, True if it has partners or is in a rigid group with other members."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
 
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
-        """Return a subset of pairwise conflicting `members` in which no two buffers can share a byte; ascending.
+        """Return a subset of pairwise conflicting `members`, ascending, in which no two buffers can share a byte.
 
         Of buffers that may share bytes, it contains the largest, so that the sum of the sizes counts no byte twice.
         """
@@ -92,20 +95,20 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the connected components of members linked by partners or rigid groups; single members are omitted."""
+        """Return the connected components of members linked as partners or by rigid groups, without single members."""
         leader = {i: i for i in members}
 
-        def find(i: int) -> int:
+        def find_leader(i: int) -> int:
             while leader[i] != i:
                 i = leader[i]
             return i
 
         anchors: dict[int, int] = {}
         for i in leader:
-            leader[find(i)] = find(anchors.setdefault(self._anchor[i], i))
+            leader[find_leader(i)] = find_leader(anchors.setdefault(self._anchor[i], i))
             for j in self.partners[i] & leader.keys():
-                leader[find(i)] = find(j)
+                leader[find_leader(i)] = find_leader(j)
         clusters: dict[int, list[int]] = {}
         for i in leader:
-            clusters.setdefault(find(i), []).append(i)
+            clusters.setdefault(find_leader(i), []).append(i)
         return [cluster for cluster in clusters.values() if len(cluster) > 1]

@@ -1,4 +1,4 @@
-"""Parts of an instance, and groups of interchangeable buffers."""
+"""Restriction of an instance to some buffers and one pool, and groups of interchangeable buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.planner.model.constraints.kept import first_of_equals
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
-    """Return the instance of the `kept` buffers with pool `q` only; units and times are unchanged.
+    """Return the instance of the buffers in the mask `kept`, with pool `q` only; units and times are unchanged.
 
     A live set is kept if a kept lifetime starts in it, because two overlapping lifetimes also overlap where the later
     one starts. A rigid group must be kept as a whole or not at all.
@@ -47,7 +47,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
     for name in HOLDING_BUFFERS:
         columns[name] = position[columns[name]]
-    # In one pool, only rigid groups keep buffers together, so colocation follows the anchors.
+    # With one pool, only rigid groups bind buffers together, so colocation follows the anchors.
     columns["colocation"] = first_of_equals(columns["anchor"])
     for values in columns.values():
         if isinstance(values, np.ndarray):
@@ -56,14 +56,17 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
-    """Return symmetric adjacency lists restricted to buffers with a position, as positions."""
+    """Restrict symmetric adjacency lists to buffers with a new position, and return them in new positions.
+
+    `position` has the new position of each buffer, or ABSENT. The result is (first, neighbour).
+    """
     buffer, other = pairs_among(first, neighbour, position)
     degrees = np.bincount(buffer, minlength=int((position >= 0).sum()))
     return np.concatenate(([0], np.cumsum(degrees))), other
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs in adjacency lists whose buffers both have a position, as positions."""
+    """Return the pairs in adjacency lists whose buffers both have a new position, as two arrays of positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]
@@ -71,8 +74,9 @@ def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
 
 def identical(instance: Instance) -> Sequence[list[int]]:
     """Return groups of interchangeable buffers that are alive together, each in ascending order."""
-    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # Buffers without lifetimes have no conflicts.
-    # A buffer with relations to others cannot be interchanged with them, so exclude the buffer.
+    # Buffers without lifetimes are never alive together, so leave them out.
+    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)
+    # A buffer with relations to certain others cannot be interchanged, so leave it out.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)
@@ -83,7 +87,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return a key for each given buffer; keys are equal for equal lifetimes and requirements."""
+    """Return a key for each given buffer, equal for buffers with equal lifetimes and requirements."""
     own = np.stack([values[buffers] for values in requirement_columns(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

@@ -1,4 +1,4 @@
-"""Placements that move few buffers from their homes, by the ejection kernel: first any placement, then better ones."""
+"""Placements in which few buffers leave their homes (given offsets), found by the ejection kernel and then improved."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "p
 
 @dataclass(eq=False)
 class Places:
-    """A pool and an offset, in units, for each buffer of an instance."""
+    """The pool and the offset, in units, of each buffer of an instance; offset ABSENT means not placed."""
 
     pool: I64
     offset: I64
 
 
 def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
-    """Return the conflicts of each buffer as adjacency lists (first, other), or None if there are too many."""
+    """Return the conflicts of all buffers as adjacency lists (first, other), or None if there are too many."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
         return None
     a, b = [], []
-    # The matrix of all pairs would fill the memory, so compute the matrix in strips.
+    # The matrix of all pairs could exceed the memory, so compute it in strips of rows.
     total, rows = 0, max(1, 4_000_000 // max(1, m))
     for low in range(0, m, rows):
         part = slice(low, low + rows)
@@ -59,7 +59,10 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """Ejection on one instance. `pool` and `offset` are the buffers' homes; offset ABSENT means no home."""
+    """Ejection on one instance. `pool` and `offset` are the homes of the buffers; offset ABSENT means no home.
+
+    weight[i] is the cost of moving buffer i away from its home. `near` are the conflicts as adjacency lists.
+    """
 
     instance: Instance
     pool: I64
@@ -91,17 +94,17 @@ class Ejector:
         self._random = np.random.default_rng(self.seed)
 
     def moved_mask(self, places: Places) -> Bool:
-        """Return a mask of the buffers that have a home and are not there."""
+        """Return a mask (n,) of the buffers that have a home but are elsewhere."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
         return is_moved
 
     def weigh(self, places: Places) -> int:
-        """Return the total weight of the buffers that are not at their homes."""
+        """Return the total weight of the buffers that have a home but are elsewhere."""
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement, searched from the buffers in `stays` at home; None if none is found within the turns."""
+        """Return a placement found from the buffers of mask `stays` at home, or None if `turns` attempts fail."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -111,7 +114,7 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement within few rounds, searched from the buffers in `stays` at home; or None."""
+        """Return a placement found within few rounds from the buffers of mask `stays` at home, or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None
@@ -125,7 +128,7 @@ class Ejector:
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             away = np.flatnonzero(self.moved_mask(best))
-            # After several failures per buffer away from home, no better placement is expected, so stop.
+            # After several failures per buffer that is not at home, stop, as no gain is expected.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
@@ -147,7 +150,7 @@ class Ejector:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Return a buffer to its home and eject the buffers there; return False if one is fixed."""
+        """Return a buffer to its home and eject the buffers there; return False if one of them is fixed."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]
@@ -160,7 +163,7 @@ class Ejector:
         return True
 
     def _run_kernel(self, places: Places, waiting: I64, rounds: int, heat: dict[int, float] | None = None) -> bool:
-        """Run the kernel on the waiting buffers, and return True if it placed all of them."""
+        """Run the ejection kernel on the `waiting` buffers, update the placement, and return True if all are placed."""
         n = len(self.instance)
         run = Ejection(
             pool=places.pool,
@@ -174,10 +177,11 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
-            # Add weight to a buffer that has just returned home, so that the buffer is ejected last.
+            # A buffer that has just returned home gets more weight, so that it is ejected last.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 
 
 def _int64_array(values: I64) -> I64:
+    """Return the values as a contiguous int64 array, as the kernel requires."""
     return np.ascontiguousarray(values, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Greedy packing in a sequence of orders, until a plan meets the bound."""
+"""Greedy packing in a sequence of buffer orders, until a plan meets the lower bound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ FIRST, NEAR = 4, 0.1
 def solve(instance: Instance, search: Search) -> None:
     """Offer a plan for each order in which all buffers fit; claim infeasibility if the pins alone do not fit.
 
-    If pairs may share an offset or should be in different banks, each order is tried with and without using this.
+    | If pairs may share an offset or priced pairs may meet, each order is tried with the extreme decisions on these
+    pairs.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
@@ -42,7 +43,8 @@ def solve(instance: Instance, search: Search) -> None:
 def offer_first(instance: Instance, search: Search) -> None:
     """Offer the plan of the first order in which all buffers fit, even if no time is left.
 
-    One order takes some milliseconds per thousand buffers. Without it, a short time limit could yield no plan at all.
+    An order takes some milliseconds per thousand buffers. Without this plan, a short time limit could yield none at
+    all.
     """
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
@@ -58,14 +60,14 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans before an exact search, and stop early if no plan of the first orders is close to the bound."""
+    """Offer plans before an exact search, and stop early if the first orders give no plan close to the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
         return
     for tried in _offer_plans(instance, search):
         best = search.best
-        # If no order so far is within 5 % of the bound, none is optimal for a compiler's problem (decision 134).
+        # If no order so far came close to the bound, later orders rarely do (decision 134), so stop.
         if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
 
@@ -75,12 +77,13 @@ def plain_start(
 ) -> plain.PlainStart | None:
     """Return the core's result for a suitable plain problem, or None for other problems; see core/plain.py.
 
-    With `is_all`, it tries all greedy orders; else it tries the first orders and, with a seed, searches exactly.
+    With `is_all`, the core tries all greedy orders. Otherwise, it tries the first orders and, with a seed, searches
+    exactly until the time `ends`.
     """
     if not plain.is_suitable(problem):
         return None
     alignment = problem.buffers.alignment
-    # For mixed alignments, the lemma search runs first, so skip the exact search here.
+    # With mixed alignments, the lemma search runs before the exact search, so skip the exact search here.
     is_searched = seed is not None and not is_all and alignment.min() == alignment.max()
     limits = plain.Limits(
         first=plain.Limits().first if is_all else FIRST,
@@ -93,7 +96,7 @@ def plain_start(
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:
-    """Offer the plan of the best greedy order of a plain problem, if all buffers fit in an order."""
+    """Offer the plan of the best greedy order of a plain problem, if all buffers fit in some order."""
     if start.rule >= 0:
         pool = column(np.zeros(len(start.offset), dtype=np.int64))
         search.offer(pool, column(start.offset), f"greedy:{RULES[start.rule].name}")
@@ -110,12 +113,12 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
     if is_needed(instance):
         packers = [choice.packer(instance, search.flag) for choice in extreme_decisions(instance)]
     if "pins" in instance.features and pins_collide(instance, usual):
-        if not search.is_over:  # A stopped packer proves nothing.
+        if not search.is_over:  # A stopped packer proves nothing, so claim this only after a full run.
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # The price is computed only if the first order misses the bound.
+    price = 0  # The work of an order is not needed if the first order meets the bound, so compute it later.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return
@@ -132,7 +135,7 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
 
 
 def rules(instance: Instance) -> Iterator[Rule]:
-    """Yield the rules that define the orders to try, the best rules first."""
+    """Yield the rules that define the buffer orders to try, the most successful rules first."""
     if instance.objective == "cost":
         yield from COST_RULES
     some_are_confined = len(set(instance.allowed.sum(axis=0).tolist())) > 1
@@ -145,7 +148,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pools in the order in which they are filled: by cost if costs count."""
+    """Return the pool numbers in the order in which pools are filled: by cost if costs count, else as given."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

@@ -1,4 +1,4 @@
-"""Local search: improve a plan pool by pool from the last pool, and sometimes redistribute buffers over the pools."""
+"""Local search: improve a plan pool by pool from the last one, and redistribute buffers over the pools at times."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # If pairs have prices, the peak alone does not measure a plan, so use the search for several pools.
+    # Priced pairs also count in the score, so search as for several pools.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
@@ -58,10 +58,10 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 
 
 def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
-    """Improve the packing of one pool by moves, and yield the number of buffers packed by each move."""
+    """Improve the packing of one pool by moves, and yield the number of buffers that each move packed."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    # In large problems, moves by raised and restarted orders gain more than flips, so try those moves first.
+    # In large problems, raises and restarts gain more than flips, so try these two moves first.
     turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
         turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())
@@ -77,7 +77,10 @@ def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generato
 
 
 def _search_several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
-    """Distribute the buffers by random rules, and repack each pool of the best plan; yield the buffers packed."""
+    """Repeatedly distribute the buffers over the pools by random rules, and repack each pool of the best plan.
+
+    Yields, after each packing, the number of packed buffers as a measure of work.
+    """
     packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
@@ -97,18 +100,18 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply the moves in turn to the buffers in pool `q` of the best plan, and yield the buffers packed."""
+    """Apply the moves to the buffers in pool `q` of the best plan, and yield the number of buffers packed by each."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
     offset = np.array(best.offset)
 
-    def take(packed: I64, by: str) -> None:
+    def offer_repacked(packed: I64, by: str) -> None:
         offset[here] = packed
         _offer(search, best.pool, column(offset), by)
 
     part = part_of(instance, here, q)
-    moves = MoveSearch(part, search.flag, rng, take)
+    moves = MoveSearch(part, search.flag, rng, offer_repacked)
     moves.start_from(best.offset[here])
     if sharing_decisions.is_needed(part):
         offsets = column(np.zeros(len(part))), best.offset[here]
@@ -119,7 +122,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move until it has gained nothing for a number of packings."""
+    """Repeat a move until it gains nothing for a number of packings, and yield the buffers that each one packed."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
@@ -131,9 +134,10 @@ def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
 
 
 def _best_placements(search: Search) -> tuple[I64, I64] | None:
-    """Return the pools and offsets of the best plan, or None if there is no plan yet."""
+    """Return the pool and the offset of each buffer in the best plan, or None if there is no plan yet."""
     return None if search.best is None else (search.best.pool, search.best.offset)
 
 
 def _offer(search: Search, pool: I64, offset: I64, by: str) -> None:
+    """Offer a plan to the search under the name of the move that found it."""
     search.offer(pool, offset, f"local-search:{by}")

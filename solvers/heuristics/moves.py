@@ -1,4 +1,4 @@
-"""Moves that improve the packing of one pool: each packs again in an order derived from an earlier packing."""
+"""Moves that improve the packing of one pool: each packs anew in an order derived from an earlier packing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
 class MoveSearch:
-    """The best packing of one pool so far, and the moves that improve it.
+    """The best packing of one pool so far, and the moves (ways to repack) that improve it.
 
     Each move is an iterator, usually endless. Each step packs one order and yields the number of packed buffers, so the
     caller can count work, alternate moves and stop. `take` is called with each better packing and the name of its move.
@@ -48,21 +48,21 @@ class MoveSearch:
         return self.best is not None and self.peak <= self.bound
 
     def start_from(self, offset: I64) -> None:
-        """Start from a known packing: make it the best one, with its peak."""
+        """Make a known packing the best one, from which the moves start."""
         self.best, self.peak = offset, self._largest_end(offset)
 
     def flips(self) -> Iterator[int]:
         """Repeatedly turn the packing upside down and pack it from the bottom; perturb the order if that stalls."""
         current, stalled = self.best, 0
         while True:
-            # After eight packings without a gain, return to the best packing.
+            # Eight packings without a gain suggest a dead end, so return to the best packing.
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
-                # The buffer with the highest end is at the bottom of the flipped packing, so pack that buffer first.
+                # Flipping puts the buffer with the highest end at the bottom, so pack that buffer first.
                 rank = -self._ends(current)
                 packed = self._pack(self._rank_order(self._noisy_rank(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1
@@ -70,7 +70,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def restarts(self) -> Iterator[int]:
-        """Pack by random rules, in large problems mostly by rules near the best one; flip good packings."""
+        """Pack by random rules, in large problems mostly by rules near the best one, and flip good packings."""
         best, lowest = _CENTRE, 0
         is_large = len(self.instance) > LARGE
         while True:
@@ -85,7 +85,7 @@ class MoveSearch:
             yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule repeatedly, with buffers that ended above the bound moved forward (Joslin and Clements 1999).
+        """Pack by a rule repeatedly, moving buffers that ended above the bound forward (Joslin and Clements 1999).
 
         When that stalls, another rule is drawn. The first of several threads starts with the default rule.
         """
@@ -104,7 +104,7 @@ class MoveSearch:
             rule = rule_near(self.rng, _URGENT)
 
     def _repeated_flips(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing while this lowers its peak, if the peak is close enough to the best one."""
+        """Flip a packing while this lowers its peak, if the peak is close to the best one; yield the buffers packed."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._largest_end(packed)
@@ -116,7 +116,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
-        """Pack in an order, report an improvement, and return the offsets; None if a buffer does not fit."""
+        """Pack in an order, report an improvement, and return each buffer's offset, or None if one does not fit."""
         packed = np.full(len(self.instance), ABSENT)
         packed[order] = self.packer.pack(0, order, best_fit)
         if (packed == ABSENT).any():
@@ -128,20 +128,20 @@ class MoveSearch:
         return packed
 
     def _ends(self, offset: I64) -> I64:
-        """Return the end offset of each buffer."""
+        """Return the end offset of each buffer in a packing."""
         return offset + self.instance.size
 
     def _largest_end(self, offset: I64) -> int:
-        """Return the largest end offset."""
+        """Return the largest end offset of a packing, which is its peak."""
         return int(self._ends(offset).max(initial=0))
 
     def _rank_order(self, rank: npt.NDArray[np.generic]) -> I64:
-        """Return the buffers in ascending order of rank, larger ones first among equals."""
+        """Return the buffers in ascending order of rank, with larger buffers first among equals."""
         order = self.traits.sorted_by("size")
         return column(order[np.argsort(rank[order], kind="stable")])
 
     def _noisy_rank(self, rank: I64) -> npt.NDArray[np.float64]:
-        """Return the rank with random noise: uniform, proportional to size, or limited to a range of time."""
+        """Return the ranks with random noise, which is uniform, proportional to size, or limited to a time range."""
         kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
         noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
         if kind == 0:

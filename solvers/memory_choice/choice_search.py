@@ -1,10 +1,10 @@
 """Plans of any size: fill the preferred pools by gain per byte, and pack them in quick orders.
 
-The gain of an item in a pool is its price in the best later pool minus its price here; multipliers give the worth of
-its bytes. Items are chosen in the order of the ratio of the two, in the better pool first, while loads allow; some
-capacity stays free, as packings are not perfect. An item without an offset in a packing moves to the next pool, and
-fills gaps there. Local search over the choice follows: items of low ratio leave their pool in a range of time, others
-use their bytes, and everything is packed again.
+An item is a set of buffers that must share a pool. Its gain in a pool is its price in the best later pool minus its
+price here. Multipliers give the value of its bytes. Items are chosen in descending order of gain per value, the better
+pool first, while loads allow. Some capacity stays free, because packings are not perfect. An item that gets no offset
+in a packing moves to the next pool, where it fills gaps. Then a local search changes the choice: items of low ratio
+leave their pool in a range of time, others use their bytes, and everything is packed again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PATIENCE = 300
 
 
 class ChoiceSearch:
-    """The search that fills the pools of a knapsack; `ratio[q, j]` is the gain per byte of item `j` in pool `q`."""
+    """The search that fills pools by ratio: ratio[q, j] is the gain of item `j` in pool `q` per value of its bytes."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
         self.knapsack, self.search = knapsack, search
@@ -45,7 +45,7 @@ class ChoiceSearch:
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
 
     def start(self, name: str) -> None:
-        """Offer the plans of some choices, each packed in some orders."""
+        """Offer plans for choices of pools that use different shares of the capacity, each packed in some orders."""
         for part in _CAPACITY_PARTS:
             home = self._choice_by_ratio(part)
             for rule in _RULES:
@@ -63,7 +63,7 @@ class ChoiceSearch:
             best = self.search.best
             if best is None:
                 return
-            # A pool number that does not exist lets buffers go wherever they fit.
+            # No pool has this number, so a buffer with it may fill gaps in any pool.
             pool = np.where(self._leaving_buffers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
@@ -71,7 +71,10 @@ class ChoiceSearch:
             tried += 1
 
     def _choice_by_ratio(self, part: float) -> I64:
-        """Return a pool for each item, by ratio, within a share of the capacities; the last pool takes all others."""
+        """Return a pool for each item, chosen by ratio within the share `part` of the capacities.
+
+        The last pool takes all items that are left over.
+        """
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
         spans = _item_lifetimes(knapsack)
@@ -89,7 +92,7 @@ class ChoiceSearch:
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leaving_buffers(self, pool: I64) -> Bool:
-        """Return a random set of buffers to leave their pools, preferably of low ratio, in a range of time."""
+        """Return a random mask of the buffers that leave their pools, preferably of low ratio, in one time range."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
@@ -103,7 +106,7 @@ class ChoiceSearch:
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
         """Pack a choice in an order, pool after pool; buffers of other pools fill the gaps by ratio.
 
-        Returns (pool, offset) of each buffer, or None if one fits nowhere.
+        Returns the pool and the offset of each buffer, or None if a buffer fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
         found_pool, offsets = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
@@ -112,27 +115,27 @@ class ChoiceSearch:
             waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            # Elsewhere, only a part of an item of several buffers might fit, so try the item only in its chosen pool.
+            # In other pools, only a part of an item of several buffers might fit, so try it only in its chosen pool.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
             offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
-            # If one member has no place, the whole item goes to the next pool.
+            # If one buffer of an item gets no offset, the whole item moves to the next pool, so drop its other offsets.
             is_out[item[offsets == ABSENT]] = True
             offsets[is_out[item]] = ABSENT
         return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))
 
     def _offer(self, packed: tuple[I64, I64] | None, by: str) -> bool:
-        """Offer a packing, and return True if it is the best one."""
+        """Offer a packing under the name `by`, and return True if it is the best one so far."""
         return packed is not None and self.search.offer(*packed, by)
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return (p, k): an item's gain over its best later pool, for the worth of its bytes here."""
+    """Return an array (p, k) with each item's gain in each pool over its best later pool, per value of its bytes."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
-    # The ratio would be infinite if capacity is worth nothing, so divide by at least 1e-9.
+    # Capacity without value would give an infinite ratio, so divide by at least 1e-9.
     taken = np.maximum(prices - knapsack.price, 1e-9)
     ratio = np.zeros(prices.shape)
     for rank, q in enumerate(pools):
@@ -143,7 +146,7 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
 
 
 def _item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
-    """Return, for each item, the (buffer, start, end) of its lifetimes."""
+    """Return, for each item, its lifetimes as a list of (buffer, first row, end row)."""
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
     columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
     for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):

@@ -1,9 +1,9 @@
-"""Choose pools and pack them alternately, goal after goal, until the goals are proved or no gain is expected.
+"""Alternately choose pools and pack them, goal after goal, until all goals are proved or no gain is expected.
 
 The cheapest choice is found without offsets, and its pools are packed one by one. A set of buffers that is proved not
 to fit is kept as a no-good, and the choice is repeated: a Benders decomposition, whose cuts are sets of buffers (Hooker
 and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the ends of the pools are minimised in the
-same way, from the last pool to the first; all later choices keep the proved values.
+same way, from the last pool to the first. All later choices keep the proved values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_EXACT = 4_000
 
 @dataclass(eq=False)
 class SubsetPacking:
-    """The best packing of a set of buffers in one pool: offsets, their end, a bound on the end, and the work spent."""
+    """The best packing of a set of buffers in one pool: offsets, their end, a lower bound on the end, and work."""
 
     offset: I64 | None = None
     end: int = 2**63
@@ -52,9 +52,9 @@ class SubsetPacking:
 
 
 class SubsetPackings:
-    """Cached packings of buffer sets in single pools.
+    """Cached packings of sets of buffers, each in a single pool.
 
-    `spent` estimates the work of all of them, in units of Search.work_limit.
+    `spent` estimates the total work of all packings, in units of Search.work_limit.
     """
 
     def __init__(self, instance: Instance, search: Search) -> None:
@@ -63,27 +63,28 @@ class SubsetPackings:
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
-        """Pack the `kept` buffers into pool `q` below `end`, or else as low as possible up to `at_most`.
+        """Pack the buffers in the mask `kept` into pool `q` below `end`, or else as low as possible up to `at_most`.
 
-        It stops after about `work` units, unless more were spent on this set before.
+        The search stops after about `work` units. It is skipped if earlier searches for this set had at least as much
+        work.
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
         packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
         self._adopt_best_plan(q, kept, packing)
-        # A repeated search with as much work would have the same result, so search only with more work.
+        # A repeated search would have the same result, so search only with more work than before.
         if packing.end > end >= packing.need and work > packing.work:
             self._search(q, kept, end, at_most, work, packing)
         return packing
 
     def _adopt_best_plan(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
-        """Adopt the offsets of the best plan if it has exactly this set in this pool."""
+        """Adopt the offsets of the best plan if its buffers in pool `q` are exactly those of the set."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
             self._take(packing, best.offset[kept], self.instance.size[kept])
 
     def _take(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
-        """Store the offsets if their end is lower than the best one."""
+        """Store offsets in the packing if they end lower than its best ones."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
@@ -94,11 +95,11 @@ class SubsetPackings:
         part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
         inner = self.search.child(part, work_limit=work)
 
-        def look(_: Progress) -> None:
+        def stop_once_accepted(_: Progress) -> None:
             if inner.best is not None and inner.best.score[0] <= end:
                 inner.stop("accepted")
 
-        inner.on_progress = look
+        inner.on_progress = stop_once_accepted
         greedy.solve(part, inner)
         if not inner.is_over and len(part) > _MAX_EXACT:
             local_search.solve(part, inner)
@@ -108,7 +109,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A set without a result took all the work, but a packed or proved set took only a small part on average.
+        # A set without a result took all its work, and other sets a small part on average, so count the work like that.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
@@ -116,7 +117,7 @@ class SubsetPackings:
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a pool with a lower end; its reserved ranges are cut there."""
+    """Return a pool with a lower end, at which its reserved ranges are cut off."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
@@ -168,7 +169,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Decomposition:
-    """The decomposition of an instance, with its proved goals and no-goods; `ends` limits each pool, in units."""
+    """The decomposition of an instance, with its proved goals and no-goods; ends[q] limits pool q, in units."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
@@ -187,7 +188,7 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
-        """Return multipliers for a goal, and a lower bound on it, which is offered to the search."""
+        """Return multipliers for a goal and the lower bound that they give, after offering that bound to the search."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
             multipliers = cost_multipliers(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
@@ -200,7 +201,7 @@ class Decomposition:
         return multipliers, self._offer_floor(knapsack.row_capacities[goal].min_end(load), floor)
 
     def improve_cost_bound(self) -> None:
-        """Improve an open cost bound by functions of sizes, which make partial choices more expensive."""
+        """Improve an open cost bound by dual feasible functions of sizes, which make partial choices more expensive."""
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
         if is_small and self.goals.order[0] == COST and not self.goals.proved and not len(self.measured):
             self.measured = self.knapsack.limits(self.ends)
@@ -208,7 +209,10 @@ class Decomposition:
             self.floor = max(self.floor, floor)
 
     def search_windows_first(self, windows: Windows) -> bool:
-        """Offer plans near a cheap choice, and bounds on the cost of all choices; return True if there is a plan."""
+        """Offer plans near a cheap choice, and bounds on the cost of all choices; return True if there is a plan.
+
+        The plans are improved window by window, that is, a few buffers at a time.
+        """
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
@@ -222,7 +226,7 @@ class Decomposition:
         return True
 
     def _is_half_over(self) -> bool:
-        """Return True if half of the time is over, which is then for exact searches of fewer buffers."""
+        """Return True if half of the time is over; the other half is reserved for exact searches of small instances."""
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
@@ -230,7 +234,10 @@ class Decomposition:
         return self.search.remaining_s < self._time_s / 2
 
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
-        """Search windows until several in succession bring no gain."""
+        """Improve the windows' plan until `patience` searches in succession bring no gain, or the search is over.
+
+        With `in_turn`, the search also ends when half of the time is over.
+        """
         idle, before = 0, windows.spent
         while idle < patience and not windows.is_at_goal and not self._is_over():
             if in_turn and self._is_half_over():
@@ -240,7 +247,7 @@ class Decomposition:
             before = windows.spent
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
-        """Raise the cost bound by a relaxation with at most `widest` partial choices."""
+        """Raise the lower bound on the cost by a relaxation with at most `widest` partial choices."""
         limit = self.knapsack.limits(self.ends)
         found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
         self.spent += found.work
@@ -248,12 +255,12 @@ class Decomposition:
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
-        """Pursue the unproved goals, and return True if nothing is left to do."""
+        """Pursue the unproved goals in turn, and return True if all are proved or the search is over."""
         self.effort = effort
         return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 
     def _min_value(self, goal: int, work: int) -> int | None:
-        """Return the least value of a goal if it is proved, or None; later goals keep it."""
+        """Return the least value of a goal if it is proved, or None; a proved value limits all later goals."""
         self.doubts = []
         if goal != COST:
             value = self._min_end(goal, work)
@@ -262,7 +269,7 @@ class Decomposition:
         return self._min_cost(work)
 
     def _min_cost(self, work: int) -> int | None:
-        """Return the least cost, in steps, once it is reached and proved, or None."""
+        """Return the least cost, in steps, once a plan reaches it and it is proved; None if the search ends before."""
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
@@ -270,7 +277,7 @@ class Decomposition:
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
-            # Without new no-goods or a better plan, the last result still holds, so search only after a change.
+            # Without new no-goods or a better plan, the last result still holds, so search again only after a change.
             if requested != (len(self.nogoods), most):
                 proved = self._find_cheapest_choice(self.ends, multipliers, self.nogoods, most)
                 requested = len(self.nogoods), most
@@ -279,7 +286,7 @@ class Decomposition:
                 return None
             floor = self._offer_floor(min(proved.bound, most + 1), floor)
             choice = proved
-            # To find a plan, leave out choices with sets that may not fit; the bound must include these choices.
+            # Choices with sets that may not fit seldom give plans, so leave them out, but not when proving a bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
@@ -289,8 +296,8 @@ class Decomposition:
     def leave_room(self, work: int) -> None:
         """Offer plans of choices that leave a part of each pool free, as small as a quick packing allows.
 
-        If the cost is open, the free part is doubled until there is a plan, then halved towards the largest part
-        without one.
+        If the cost is not proved, the free part is doubled until there is a plan. Then it is halved towards the largest
+        part without a plan.
         """
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
@@ -303,12 +310,12 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves this part free, no cheaper choice leaves a larger part free.
+            # If no cheaper choice leaves this part free, none leaves a larger part free, so try smaller parts.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
     def _min_end(self, q: int, work: int) -> int | None:
-        """Return the least end of pool `q` that the proved goals allow; None without a proof."""
+        """Return the least end of pool `q` among plans that keep the proved goals, or None without a proof."""
         multipliers = None
         if self.goals.has_cost:
             floor = self._offer_floor(self.goals.first_bound())
@@ -335,10 +342,10 @@ class Decomposition:
     def _find_min_end(
         self, q: int, floor: int, top: int, nogoods: list[NoGood], multipliers: Multipliers | None
     ) -> tuple[int, int, I64 | None]:
-        """Return the lowest end of pool `q`, from `floor` to `top`, below which there is a choice.
+        """Return the lowest end of pool `q`, from `floor` to `top`, for which a choice of pools exists.
 
-        As the last end found is usually the lowest, the next lower one is tried before halving. Returns (a proved bound
-        on the lowest end, the lowest end found with a choice, that choice).
+        The result is (a proved bound on the lowest end, the lowest end found with a choice, that choice). As the last
+        end found is usually the lowest, the next lower one is tried before halving.
         """
         proved, low, requested = floor, floor, floor
         lowest, home = top + 1, None
@@ -360,21 +367,21 @@ class Decomposition:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
-            # Usually the end found is the least one, so try one unit less before halving.
+            # The end found is usually the least one, so try one unit less before halving.
             requested = lowest - 1 if is_new else (low + lowest) // 2
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, from loads and no-goods, on the end of pool `q` for a choice."""
+        """Return a lower bound on the end of pool `q` for a choice of pools, from its loads and the no-goods."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
     def _find_cheapest_choice(
         self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int
     ) -> PoolChoice:
-        """Return the cheapest choice with a cost of at most `most`, with all pools below their ends.
+        """Return the cheapest choice that costs at most `most` steps and keeps all loads below the pools' ends.
 
-        Live sets that do not fit in any stack become no-goods.
+        Sets of buffers that do not fit in any stacking order become no-goods, and the search is repeated.
         """
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
@@ -388,19 +395,19 @@ class Decomposition:
             self.nogoods += refuted
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice, the fullest pool first, and offer the plan; learn no-goods from failures.
+        """Pack a choice of pools, the fullest first, and offer the plan; if a pool fails, store its set of buffers.
 
         The pool of the goal should end at `end`. Returns True if the search should continue.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
-        # Pack the pool that most probably fails first, which saves work on the other pools.
+        # The fullest pool most probably fails, so pack it first and save the work on other pools.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
         reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             is_here = pool == q
-            # Only the goal's pool must end lower than in the best plan.
+            # Only the goal's pool must end lower than in the best plan, so other pools keep their limits.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1
@@ -414,7 +421,7 @@ class Decomposition:
         return len(self.doubts) <= _OPEN_AT_MOST
 
     def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
-        """Store that a set of buffers does not fit below an end, or that this is undecided."""
+        """Store that the buffers in `kept` do not fit below an end (a no-good), or that this is undecided (a doubt)."""
         items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
             self.nogoods.append(NoGood(q, items, need))
@@ -427,11 +434,11 @@ class Decomposition:
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
     def _flag(self) -> I64:
-        """Return a flag that kernels poll; it is set if the search should stop."""
+        """Return a flag array that kernels poll; its entry is not 0 if they should stop."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _offer_floor(self, floor: int, before: int = 0) -> int:
-        """Offer a higher floor of the current goal as a bound, and return the higher of both floors."""
+        """Offer a lower bound on the current goal if it exceeds the previous one, and return the higher of both."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)
         return max(floor, before)

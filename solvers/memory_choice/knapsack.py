@@ -1,8 +1,9 @@
 """The choice of pools without offsets: in no live set may the bytes in a pool exceed its capacity.
 
-Every assignment is such a choice, so a bound on choices is a bound on assignments. It is a multiple-choice knapsack
-problem with a row for each live set and pool. All offsets in a pool are multiples of its granule. So buffers that are
-alive together occupy different granules; only the last granule of the topmost one may exceed the pool's end.
+Every assignment is such a choice, so a bound on choices is also a bound on assignments. The choice is a multiple-choice
+knapsack problem with a row for each live set and pool. All offsets in a pool are multiples of its granule, so buffers
+that are alive together occupy different granules. Only the last granule of the topmost buffer may exceed the pool's
+end.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _MOST_KINDS = 64
 
 
 class RowCapacity:
-    """The capacity of a pool in each row, in units; `lives` has (lifetime_buffer, start, end) in rows.
+    """The capacity of a pool in each row (live set), in units.
 
-    Buffer `i` occupies `size[i]` units, and all buffers together `most`.
+    Buffer `i` occupies size[i] units, and all buffers together at most `most`. `lives` are the lifetimes as arrays
+    (lifetime_buffer, start, end), in rows.
     """
 
     def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int) -> None:
@@ -44,8 +46,8 @@ class RowCapacity:
         self.horizon = last + self.most + self.granule
 
     def capacity_below(self, end: int) -> I64:
-        """Return the capacity of each row below an end, limited by the total demand."""
-        # The last granule may exceed the end by the waste of its buffer, so add the waste to the end.
+        """Return, for each row, the units that the pool has below an end, at most the total demand of all buffers."""
+        # A buffer's last granule may exceed the end by its unused units, so add them to the end.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
@@ -53,15 +55,15 @@ class RowCapacity:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end at which the pool has room for the given load in each row."""
+        """Return the least end of the pool, in units, that provides the given load in each row."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def min_end(self, load: int) -> int:
-        """Return a lower bound on the pool's end if some row has this load."""
+        """Return a lower bound on the pool's end, in units, if some row has this load."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
-        """Return the ends of loads that fill the pool around its reserved ranges."""
+        """Return the end that each load has if it fills the pool from below, around the reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)
@@ -69,16 +71,16 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to granules, as all buffers start at granules."""
+    """Return the reserved ranges with both ends rounded up to granules, because buffers start only at granules."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 
 def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return, for each row, the most units by which the last granule of a buffer may exceed the buffer."""
+    """Return, for each row, the most units that a live buffer leaves unused in its last granule."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
-    # The largest waste is valid in every row but gives a weaker bound, so use it only if there are many kinds of waste.
+    # The largest waste is valid for all rows but gives a weaker bound, so use it only for many kinds of waste.
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
     wasted = np.zeros(rows, dtype=np.int64)
@@ -97,7 +99,7 @@ _LARGEST = 2**58
 
 @dataclass(eq=False)
 class Knapsack:
-    """The choice of pools of an instance: `k` items over `rows` rows, for `p` pools.
+    """The choice of pools of an instance as a knapsack problem: `k` items over `rows` rows, for `p` pools.
 
     An item is a set of buffers that must be in one pool. Rows are the live sets in the order of time, followed by
     cliques of buffers without lifetimes. Lifetime `m` of buffer lifetime_buffer[m] covers the rows `start[m]:end[m]`.
@@ -129,7 +131,7 @@ class Knapsack:
     def __post_init__(self) -> None:
         instance = self.instance
         self.item, self.homes, self.price = self._item_columns()
-        # Buffers without lifetimes have conflicts only by name, so their rows follow those of the live sets.
+        # Buffers without lifetimes conflict only explicitly, so their cliques are rows after those of the live sets.
         timeless = _covering_cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
@@ -142,7 +144,7 @@ class Knapsack:
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
     def _item_columns(self) -> tuple[I64, Bool, I64]:
-        """Return the item of each buffer, and the allowed pools and costs of each item."""
+        """Return each buffer's item (n,), a mask of each item's allowed pools (p, k), and each item's price (p, k)."""
         instance = self.instance
         first, item = np.unique(instance.colocation, return_inverse=True)
         shape = (len(instance.pools), len(first))
@@ -156,17 +158,17 @@ class Knapsack:
 
     @property
     def n_items(self) -> int:
-        """The number of items."""
+        """The number of items, each a set of buffers that must be in one pool."""
         return int(self.homes.shape[1])
 
     @cached_property
     def item_of_lifetime(self) -> I64:
-        """The item of each lifetime's buffer."""
+        """The number of the item of each lifetime's buffer, as an array (m,)."""
         return column(self.item[self.lifetime_buffer])
 
     @cached_property
     def size_of_lifetime(self) -> I64:
-        """The units of each lifetime's buffer in each pool, (p, m)."""
+        """The units that each lifetime's buffer occupies in each pool, as an array (p, m)."""
         return self.size[:, self.lifetime_buffer]
 
     @cached_property
@@ -176,12 +178,12 @@ class Knapsack:
         return Reference(ChoiceItems(self.rows, self.item, *tables, self.lifetime_buffer, self.start, self.end))
 
     def limits(self, ends: list[int]) -> I64:
-        """Return, (p, rows), the capacity of each row in each pool below the given ends."""
+        """Return an array (p, rows) with the capacity of each pool in each row below the given ends, in units."""
         return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Return, (r, rows), the sums over each row of amounts (r, m) of lifetimes."""
-        # numpy's add.at is much faster on a flat array.
+        """Sum amounts of lifetimes, an array (r, m), over each row, and return the sums as an array (r, rows)."""
+        # numpy's add.at is much faster on flat arrays, so flatten the amounts.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)
         np.add.at(change, (before + self.start).ravel(), amounts.ravel())
@@ -190,17 +192,17 @@ class Knapsack:
         return sums
 
     def loads(self, home: I64) -> I64:
-        """Return, (p, rows), the load of each pool in each row, if item `j` is in pool home[j]."""
+        """Return an array (p, rows) with the load of each pool in each row, if each item `j` is in pool home[j]."""
         pools = np.arange(len(self.row_capacities))[:, None]
         return self.row_sums(np.where(home[self.item_of_lifetime] == pools, self.size_of_lifetime, 0))
 
     def cost(self, home: I64) -> int:
-        """Return the cost of a choice in steps."""
+        """Return the cost of a choice in steps, if each item `j` is in pool home[j]."""
         return int(self.price[home, np.arange(self.n_items)].sum())
 
 
 def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
-    """Return cliques of explicit conflicts that cover the given buffers, the largest buffers first."""
+    """Return cliques of explicit conflicts that together cover the given buffers, built from the largest buffers on."""
     among = set(timeless.tolist())
     near = {
         i: among.intersection(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())

@@ -18,7 +18,7 @@ NEVER = 2**62
 
 
 class NoGood(NamedTuple):
-    """A set of items that do not fit into a pool together unless the pool has at least `need` units."""
+    """A set of items that do not fit into a pool together, unless the pool has at least `need` units."""
 
     pool: int
     items: frozenset[int]
@@ -26,14 +26,14 @@ class NoGood(NamedTuple):
 
 
 class ChoiceEffort(NamedTuple):
-    """The limits of a search for a choice: the most partial choices continued from one row, and kept in all."""
+    """The limits of a search for a choice: partial choices continued from each row, and partial choices kept in all."""
 
     partials: int = 50_000
     kept: int = 8_000_000
 
 
 class PoolChoice(NamedTuple):
-    """The cheapest choice found, if any: a pool for each item; no choice costs less than `bound` steps.
+    """The cheapest choice of pools found, if any, as the pool of each item; no choice costs less than `bound` steps.
 
     `work` is the work of the search, in units of Search.work_limit.
     """
@@ -46,23 +46,23 @@ class PoolChoice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """The worth of capacity in each row and pool; any worth gives a valid bound, computed in integers."""
+    """Lagrange multipliers: the price of capacity in each row and pool. Any prices give a valid bound, in integers."""
 
     table: Reference[core.MultiplierTable]
 
     @property
     def scale(self) -> int:
-        """The parts of a cost step in which the worth is counted."""
+        """The number of parts into which a cost step is divided, so that multipliers are integers."""
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return, (p, k), the price of each item in each pool, including the worth of its capacity."""
+        """Return an array (p, k) with the price of each item in each pool, including the price of its capacity."""
         prices = np.zeros(knapsack.price.shape, dtype=np.int64)
         core.choice_prices(knapsack.table, self.table, Reference(core.Amounts(prices)))
         return prices
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a lower bound on the cost of choices within limits (p, rows), in 1 / `scale` steps."""
+        """Return a lower bound on the cost of choices within limits (p, rows), counted in 1 / `scale` of a step."""
         return core.choice_value(knapsack.table, self.table, Reference(core.Amounts(np.ascontiguousarray(limit))))
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
@@ -70,9 +70,9 @@ class Multipliers:
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a lower bound on the largest load of pool `q` in choices within the other limits.
+        """Return a lower bound on the largest load of pool `q`, in units, among choices within the other limits.
 
-        It is for a knapsack without costs.
+        The knapsack must have no costs.
         """
         weight = sum(self.table.table.worth[q].tolist())
         free = limit.copy()
@@ -83,23 +83,23 @@ class Multipliers:
 def cost_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
-    """Return multipliers that give a large cost bound; `upper` is a guess from above of the cost.
+    """Return multipliers that give a high lower bound on the cost; `upper` is an upper estimate of the least cost.
 
-    With limits `measured`, they also charge for dual feasible functions of sizes, in which a buffer of more than half
-    of a row may count as the whole row; if `measured` has no rows, they charge for units only.
+    If the limits `measured` have rows, the multipliers also charge for dual feasible functions of the sizes, in which a
+    buffer of more than half of a row may count as the whole row. Otherwise, they charge for units only.
     """
     return _find_multipliers(knapsack, measured, limit, ABSENT, upper, iterations, flag)
 
 
 def load_multipliers(knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, flag: I64) -> Multipliers:
-    """Return multipliers that give a large bound on the load of pool `q`, for a knapsack without costs."""
+    """Return multipliers that give a high lower bound on the load of pool `q`, for a knapsack without costs."""
     return _find_multipliers(knapsack, limit[:0], limit, q, upper, iterations, flag)
 
 
 def _find_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, goal: int, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
-    """Return the multipliers that the kernel finds, for the cost (goal ABSENT) or for a pool's load."""
+    """Return the multipliers that the kernel finds for bounding the cost (`goal` ABSENT) or the load of pool `goal`."""
     most, (n, rows) = len(limit) + core.FUNCTIONS, (knapsack.size.shape[1], knapsack.rows)
     pool, until, capacity, answer = np.zeros((4, most), dtype=np.int64)
     size, worth = np.zeros((most, n), dtype=np.int64), np.zeros((most, rows), dtype=np.int64)
@@ -121,7 +121,7 @@ def cheapest_choice(
     effort: ChoiceEffort,
     flag: I64,
 ) -> PoolChoice:
-    """Return the cheapest choice within limits (p, rows) and a cost in steps, or a bound above that cost."""
+    """Return the cheapest choice within limits (p, rows) that costs at most `at_most` steps, or a bound above that."""
     task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
@@ -137,7 +137,7 @@ def cost_bound(
     widest: int,
     flag: I64,
 ) -> PoolChoice:
-    """Return a bound on the cost of all choices within limits, at most `at_most` + 1.
+    """Return a lower bound on the cost of all choices within limits (p, rows); it is at most `at_most` + 1.
 
     If there are more than `widest` partial choices, the most expensive ones are relaxed: their buffers occupy nothing.
     """
@@ -149,7 +149,7 @@ def cost_bound(
 def _choice_task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
-    """Return the task of the kernels that search choices."""
+    """Return the input table of the kernels that search for choices."""
     members = [sorted(nogood.items) for nogood in nogoods]
     return core.ChoiceTask(
         np.ascontiguousarray(limit),

@@ -1,8 +1,8 @@
-"""Plans near the cheapest choice without offsets, for many buffers: its memories are packed window by window.
+"""Plans of many buffers near the cheapest choice without offsets, whose memories are packed window by window.
 
-A buffer for which a window has no room moves to a more expensive memory. Then the buffers of one window after another
-are freed, in memory and offset, and placed again between all others, until each buffer costs no more than in that
-choice, or no better plan is found. See core/windows.hpp.
+A window is a few buffers that are placed anew between all others. A buffer for which a window has no space moves to a
+more expensive memory. Then one window after another is freed, in memory and offset, and placed again. This ends when
+each buffer costs no more than in the cheapest choice, or when no better plan is found. See core/windows.hpp.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _RULES = (RULES[3], RULES[1], RULES[7])
 
 
 def suits_windows(instance: Instance) -> bool:
-    """Return True if windows suit an instance: it has costs, many buffers, and only supported features."""
+    """Return True if an instance has costs, many buffers, and only features that the window search supports."""
     return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
 
 
 class StackRefutations:
-    """The search for live sets of a choice that fit in no stack, because of gaps that alignments leave."""
+    """The search for live sets that fit in no stacking order, because alignments leave gaps between the buffers."""
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
         self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
-        """Return sets of items that a choice has in one pool and that end above ends[q] there in every order."""
+        """Return no-goods: sets of items in one pool q of a choice that end above ends[q] in every stacking order."""
         if self.spaces is None:
             return []
         most = max(1, self.knapsack.rows)
@@ -76,7 +76,7 @@ class StackRefutations:
 
 
 class Windows:
-    """The search for plans near a choice; `spent` is its work, in units of Search.work_limit."""
+    """The search for plans near a choice of memories; `spent` is its work in units of Search.work_limit."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
@@ -89,7 +89,7 @@ class Windows:
         self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
-        """Pack a choice, or else continue from the search's best plan; return True if there is a plan."""
+        """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         for nodes in _PACK_NODES:
@@ -110,14 +110,17 @@ class Windows:
         return is_packed or best is not None
 
     def improve(self) -> bool:
-        """Search windows for a while, and offer a plan that costs less; return False if none was found."""
+        """Search windows for a number of steps, and offer a cheaper plan; return False if none was found."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
         self.is_at_goal = bool((self._prices(self._pool) <= self._goal).all())
         return self._cost() < before and self.offer()
 
     def offer(self) -> bool:
-        """Offer the plan, with packed offsets in memories with room for all; return True if it is the best one."""
+        """Offer the current plan, and return True if it is the best one so far.
+
+        Memories without a limit have no offsets yet, so their buffers are packed first.
+        """
         offset = self._offset.copy()
         for q in np.flatnonzero(self.spaces.table.capacity == ABSENT).tolist():
             here = self._pool == q
@@ -133,7 +136,7 @@ class Windows:
         return self.search.offer(column(self._pool.copy()), column(offset), NAME)
 
     def _run(self, home: I64, steps: int, pack_nodes: int = 0) -> bool:
-        """Run the kernel for some steps, and return True if all buffers have a place."""
+        """Run the kernel for some steps, and return True if all buffers are placed."""
         answer = np.zeros(2, dtype=np.int64)
         task = core.WindowSearch(
             self._goal,
@@ -151,21 +154,21 @@ class Windows:
         return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
     def _prices(self, pool: I64) -> I64:
-        """Return the price of each buffer in its memory, in steps."""
+        """Return the price of each buffer in its memory, in steps, as an array (n,)."""
         return column(self.spaces.table.price[pool, np.arange(len(pool))])
 
     def _cost(self, pool: I64 | None = None) -> int:
-        """Return the cost in steps of the plan, or of other memories."""
+        """Return the cost, in steps, of the current plan or of the given memories."""
         return int(self._prices(self._pool if pool is None else pool).sum())
 
 
 def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
-    """Return the highest end of a packing, or 2^63 - 1 if a buffer has no place."""
+    """Return the highest end of a packing, or 2^63 - 1 if a buffer could not be placed."""
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 
 def _spaces(knapsack: Knapsack) -> core.Spaces:
-    """Return an instance and its costs in the kernel's format."""
+    """Return an instance and its costs as the table that the window kernels read."""
     instance, costs = knapsack.instance, knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)
     for i, extra in enumerate([] if costs is None else costs.extra):

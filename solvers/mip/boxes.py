@@ -1,7 +1,7 @@
 """The boxes of the integer program: buffers and reserved ranges on a grid of offsets, with their conflicts.
 
-All numbers are exact integers, in units. In each pool, offsets are a shift plus multiples of a granule, so a box
-occupies its extent: its size rounded up to the granule.
+All numbers are exact integers, in units. In each pool, offsets are a shift plus multiples of a granule. So a box
+occupies its extent, which is its size rounded up to whole granules.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Grid:
 class Box:
     """A buffer, or a reserved range treated as a box with a fixed offset.
 
-    `extent` is its size rounded up to the grid. `span[q]` is its (lowest, highest) offset in each pool `q` that it may
-    use; its offsets there are the lowest one plus multiples of `step[q]`. A reserved range starts `early` units below
-    the grid offset from which its extent counts.
+    `extent` is the size rounded up to the grid. `span[q]` is the (lowest, highest) offset in each pool `q` that the box
+    may use. Its offsets in pool `q` are the lowest one plus multiples of `step[q]`. A reserved range starts `early`
+    units below the grid offset from which its extent counts.
     """
 
     size: int
@@ -72,40 +72,40 @@ class Box:
 
     @property
     def waste(self) -> int:
-        """The units of the extent that the box does not use."""
+        """The units of the extent (the size rounded up to the grid) that the box does not use."""
         return self.extent - self.size
 
     @property
     def min_offset(self) -> int:
-        """The lowest possible offset in any pool; 0 if no pool is possible."""
+        """The lowest possible offset in any pool, in units; 0 if no pool is possible."""
         return min((low for low, _ in self.span.values()), default=0)
 
     @property
     def max_offset(self) -> int:
-        """The highest possible offset in any pool; 0 if no pool is possible."""
+        """The highest possible offset in any pool, in units; 0 if no pool is possible."""
         return max((high for _, high in self.span.values()), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance in pools that end at or below limit[q]: its `n` buffers, then its reserved ranges."""
+    """The boxes of an instance whose pools end at or below `limit`: first its `n` buffers, then its reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
 
     @property
     def n(self) -> int:
-        """The number of boxes that are buffers."""
+        """The number of buffers, which are the first boxes."""
         return len(self.instance)
 
     @cached_property
     def grid(self) -> Grid:
-        """The grid that contains all possible offsets."""
+        """The coarsest grid that contains all possible offsets."""
         return Grid.from_instance(self.instance)
 
     @cached_property
     def all(self) -> list[Box]:
-        """The buffers in the instance's order, then the reserved ranges."""
+        """All boxes: the buffers in the instance's order, then the reserved ranges."""
         ranges = enumerate(pool.reserved.tolist() for pool in self.instance.pools)
         reserved = [
             self._reserved_box(q, low, high)
@@ -124,18 +124,18 @@ class Boxes:
 
     def _reserved_box(self, q: int, low: int, high: int) -> Box:
         """Return the box of a reserved range of pool `q`, with its end rounded up to the grid."""
-        # The next box above starts on the grid, so extending the range up to the grid excludes nothing.
+        # The next box above starts on the grid, so extending the reserved range up to the grid excludes nothing.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
     def barred_ranges(self, q: int, b: int) -> list[tuple[int, int]]:
-        """Return the barred offset ranges of buffer `b` in pool `q` that overlap its span."""
+        """Return the offset ranges (start, end) barred to buffer `b` in pool `q` that overlap its span there."""
         low, high = self.all[b].span[q]
         return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
 
     @cached_property
     def live_sets(self) -> list[list[int]]:
-        """The maximal live sets, as ascending lists of buffers."""
+        """The maximal live sets, each as an ascending list of buffers."""
         members: list[list[int]] = [[] for _ in range(self.instance.n_live_sets)]
         lifetimes = zip(self.instance.lifetime_buffer, self.instance.start, self.instance.end, strict=True)
         for lifetime_buffer, start, end in lifetimes:
@@ -145,18 +145,21 @@ class Boxes:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The pairs that may share bytes while both are alive."""
+        """The pairs of buffers that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     @cached_property
     def crowds(self) -> list[list[int]]:
-        """The crowds: sets of buffers that never share a byte, from live sets and a clique of explicit conflicts."""
+        """The crowds (sets of buffers that never share a byte): from live sets and a clique of explicit conflicts."""
         named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
         return [self.sharing.disjoint_buffers(members) for members in (*self.live_sets, *named)]
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
-        """The conflicting pairs (a, b) with a < b: alive together or in explicit conflict, outside rigid groups."""
+        """The conflicting pairs (a, b) with a < b, except pairs within a rigid group.
+
+        Two buffers conflict if they are alive together, or by an explicit conflict or clearance.
+        """
         pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
         pairs |= self.pair_clearances.keys()
         return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
@@ -168,12 +171,12 @@ class Boxes:
 
     @cached_property
     def pair_clearances(self) -> dict[tuple[int, int], int]:
-        """The clearances of pairs (a, b) with a < b, in units; they hold whatever the lifetimes."""
+        """The clearance, in units, of each pair (a, b) with a < b; clearances hold whatever the lifetimes."""
         return pair_clearances(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b) with a < b whose order the program must decide in some pool."""
+        """The pairs (a, b) of boxes with a < b whose order the program must decide in some pool."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
@@ -183,7 +186,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which two boxes may be, but not with common bytes: one must be below the other there."""
+        """Return the pools in which two boxes may be only without common bytes, so that one is below the other."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -205,14 +208,14 @@ class Boxes:
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common_pools(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return the least difference of offsets if box `a` is below box `b`."""
+        """Return the least difference of the offsets, in units, if box `a` is below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
         free = self.pair_clearances.get((min(a, b), max(a, b)), 0)
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers, which are adjacent in their groups."""
+        """Yield pairs of interchangeable buffers: the neighbours in each group of them."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 
@@ -232,7 +235,7 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
-        # Interchangeable buffers have a fixed order already, which may contradict the order of this pair, so skip them.
+        # The order of interchangeable buffers is fixed already and may contradict this pair's, so skip them.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
-        # Fix the order of the largest pair, which leaves the fewest decisions.
+        # Fixing the order of the largest pair leaves the fewest decisions, so choose that pair.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

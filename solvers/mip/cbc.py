@@ -34,7 +34,7 @@ _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULT
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Solve the goals of an instance with CBC; offer its plans, bounds and claims, which it reports when it ends."""
+    """Solve the goals of an instance with CBC, and offer the plans, bounds and claims that CBC reports when it ends."""
     pursue(instance, search, "cbc", solve_program)
 
 
@@ -58,20 +58,21 @@ def solve_program(run: EngineRun) -> Outcome:
 
 
 def _command_arguments(run: EngineRun, limit_s: float | None) -> list[str]:
-    """Return the command-line arguments of CBC for a run."""
+    """Return the command-line arguments of CBC for one run."""
     effort = run.effort
     seed = str(1 + effort.seed % 10**6)
-    # By default CBC counts processor time and would miss the deadline on a busy machine, so count elapsed time.
+    # CBC counts processor time by default, which would miss the deadline on a busy machine, so count elapsed time.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
     limits += [] if limit_s is None else ["-sec", str(_engine_limit_s(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
-    # A relative gap would let CBC stop above the minimum, so only the absolute gap is set.
+    # A relative gap would let CBC stop above the minimum, so set only the absolute gap.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
     start = [] if run.start is None else ["-mipstart", "start.txt"]
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
 def _engine_limit_s(limit_s: float) -> float:
+    """Return the time limit for CBC in seconds, which is below the given limit because CBC may end late."""
     return limit_s - min(_EARLY_S, limit_s / 4)
 
 
@@ -98,13 +99,13 @@ def _run_cbc(command: list[str], folder: Path, run: EngineRun, limit_s: float | 
 
 
 def _processor_s() -> float:
-    """Return the processor time of all child processes that have ended, in seconds."""
+    """Return the processor time, in seconds, of all child processes that have ended."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
 def _program_lines(program: IntegerProgram) -> Iterator[str]:
-    """Yield the lines of the program as an MPS file, with columns x0, x1, ... and rows r0, r1, ..."""
+    """Yield the lines of the program as an MPS file with columns x0, x1, ... and rows r0, r1, ..."""
     rows: list[tuple[str, Sense, Number]] = []
     for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
         rows.append(
@@ -116,12 +117,15 @@ def _program_lines(program: IntegerProgram) -> Iterator[str]:
         entries[at].append((f"r{k}", value))
     limits, kinds = (program.lower.tolist(), program.upper.tolist()), program.is_whole.tolist()
     columns = [MpsColumn(f"x{at}", *column) for at, column in enumerate(zip(*limits, kinds, entries, strict=True))]
-    # Each change of kind needs a marker line, so sort columns by kind.
+    # Each change between integer and other columns needs a marker line, so sort the columns by kind.
     yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
 def _start_lines(program: IntegerProgram, start: F64) -> Iterator[str]:
-    """Yield the lines of a solution file for a start; values are clipped to their limits, as CBC allows no rounding."""
+    """Yield the lines of a solution file for a starting solution, whose values are clipped to their limits.
+
+    CBC would refuse values that exceed their limits by rounding.
+    """
     yield "Stopped on time - objective value 0"
     for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
         yield f"{at} x{at} {value!r} 0"
@@ -135,7 +139,7 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
         values = run.program.lower.copy()
         for line in solution[1:]:
             _, name, value, *_ = line.replace("**", "").split()
-            if name.startswith("x"):  # Rows of the program may be listed too, so skip them.
+            if name.startswith("x"):  # CBC may also list rows of the program, so skip these lines.
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:

@@ -25,7 +25,7 @@ def rigid_groups_keep_their_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
-    """Require two partners that share an offset to have the same offset and the same pool."""
+    """Require two partners that share an offset to have the same offset in the same pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue
@@ -41,7 +41,7 @@ def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
 
 
 def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
-    """Count the pages below each buffer in an integer column, and require the buffer to be inside the next page."""
+    """Require each buffer to be inside one page where its pool has pages; a column counts the pages below it."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
         if not any(pages.values()):
@@ -64,7 +64,7 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
 
 
 def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
-    """Require each offset to be below or above each offset range that is barred to the buffer in its pool."""
+    """Require each buffer's offset to be below or above each range of offsets that is barred to it in its pool."""
     for b, box in enumerate(boxes.all[: boxes.n]) if "intervals" in boxes.instance.features else ():
         offset = Term(program.at["offset", b])
         for q in box.span:
@@ -78,7 +78,7 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
-    """Require a bank border between two bank partners that are in the same pool with banks."""
+    """Require a bank border between two bank partners (buffers that must not touch a common bank) in one pool."""
     for a, b in sorted(boxes.bank_partners):
         for q in boxes.banked_pools(a, b):
             for low, high in ((a, b), (b, a)):
@@ -86,7 +86,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
 
 
 def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
-    """Require the buffers of a priced pair to be separate, in bytes or in banks, or else to pay the pair's price."""
+    """Require the buffers of a priced pair to be disjoint, in bytes or in banks, or else to pay the pair's price."""
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
@@ -121,7 +121,7 @@ def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int,
 
 
 def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a column that is at most the number of the bank in which a buffer starts, if it is in pool `q`."""
+    """Return an integer column that is at most the number of buffer `b`'s first bank, if it is in pool `q`."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a column that is at least the number after the last bank of a buffer, if it is in pool `q`."""
+    """Return an integer column that is above the number of buffer `b`'s last bank, if it is in pool `q`."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank

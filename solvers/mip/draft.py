@@ -1,4 +1,4 @@
-"""Columns and rows of an integer program, as exact integers and then as arrays of floats."""
+"""Columns (variables) and rows of an integer program, first as exact integers, then as arrays of floats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKED_EVERY = 1024
 
 
 class Term(NamedTuple):
-    """The expression constant + sign * column in a row."""
+    """The expression `constant + sign * column` in a row of the program."""
 
     column: int
     sign: int = 1
@@ -40,7 +40,7 @@ ONE = Term(0, 0, 1)
 
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """A row: `at_least` <= sum of coefficient * column <= `at_most`; None means no limit."""
+    """A row of the program: at_least <= sum of coefficient * column <= at_most, where None means no limit."""
 
     key: Key
     entries: list[Entry]
@@ -49,12 +49,12 @@ class LinearRow:
 
 
 def _continue_writing() -> None:
-    """Do nothing: the default of `look`, a named function so that it can be pickled for another process."""
+    """Do nothing. This default of `look` is a named function, so that it can be pickled for another process."""
 
 
 @dataclass(eq=False)
 class Draft:
-    """An integer program under construction. `keys` are the names of the columns; `at` maps them to column numbers.
+    """An integer program under construction; `keys` are the names of its columns, and `at` maps them to numbers.
 
     `look` is called regularly and may raise an exception to stop the construction.
     """
@@ -70,7 +70,7 @@ class Draft:
     look: Callable[[], None] = _continue_writing
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
-        """Add a column (a variable of the program) with its limits, and return its number."""
+        """Add a column (a variable of the program) with its lower and upper limit, and return its number."""
         self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)
@@ -86,11 +86,11 @@ class Draft:
             self.look()
 
     def fix(self, key: Key, value: int) -> None:
-        """Fix a column to one value, by both of its limits."""
+        """Fix a column to one value by setting both of its limits."""
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row. Coefficients of the same column are summed, and zeros are dropped."""
+        """Add a row to the program. Coefficients of the same column are added up, and zeros are dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
@@ -100,7 +100,7 @@ class Draft:
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
     ) -> None:
-        """Add a row over terms; their constants move into the limits."""
+        """Add a row over terms, whose constants are moved into the limits of the row."""
         entries: list[Entry] = []
         constant = 0
         for term, coefficient in terms:
@@ -115,7 +115,7 @@ class Draft:
         )
 
     def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
-        """Add a row that holds if `term` is 1; if it is 0, its left side may be smaller by `big_m`.
+        """Add a row that holds if `term` is 1; if `term` is 0, the left side may be smaller by `big_m`.
 
         If the term is always 0, no row is added.
         """
@@ -132,17 +132,17 @@ class Draft:
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return the binary term for "box b is in pool q", or the constant 1 if that is its only pool."""
+        """Return the binary term that is 1 if box `b` is in pool `q`; it is constant 1 if that is its only pool."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
     def order_term(self, a: int, b: int) -> Term:
-        """Return the binary term for "box a is below box b"; the program must decide the order of these boxes."""
+        """Return the binary term that is 1 if box `a` is below box `b`; the program must decide their order."""
         here = self.at.get(("below", a, b))
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
 
     def has_order(self, a: int, b: int) -> bool:
-        """Return True if the program decides the order of two boxes."""
+        """Return True if the program has a column that decides the order of two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
@@ -153,7 +153,7 @@ class Draft:
         first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
         index = column([at for row in self.rows for at, _ in row.entries])
         value = np.array([float(coefficient) for row in self.rows for _, coefficient in row.entries])
-        # Divide each row with offset columns by the scale, so that the coefficients of these columns stay the same.
+        # Divide each row with offset columns by the scale, because this leaves their coefficients unchanged.
         row_by = np.ones(len(self.rows))
         np.maximum.at(row_by, np.repeat(np.arange(len(self.rows)), counts), by[index])
         cost = np.zeros(len(self.keys))
@@ -179,16 +179,17 @@ class Draft:
 
 
 def _limit_array(values: list[int | None], absent: float) -> F64:
+    """Return the limits as floats, with `absent` in place of None."""
     return np.array([absent if value is None else float(value) for value in values])
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerProgram:
-    """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x.
+    """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x within the limits.
 
     x is between `lower` and `upper`, and integer where `is_whole`. Row `k` requires row_lower[k] <= sum of value *
-    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. An offset of 1 is `scale` units, a cost of
-    1 for `cost_scale` steps, and an objective of 1 for `value_of_one` units or steps.
+    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. In the program, an offset of 1 means `scale` units,
+    a cost of 1 means `cost_scale` steps, and an objective of 1 means `value_of_one` units or steps.
     """
 
     keys: list[Key]
@@ -197,7 +198,7 @@ class IntegerProgram:
     scale: int
     cost_scale: int
     value_of_one: int
-    cost: F64  # (c,): cost of each column
+    cost: F64  # (c,): coefficient of each column in the objective
     lower: F64  # (c,): lower limit of each column
     upper: F64  # (c,): upper limit of each column
     is_whole: npt.NDArray[np.bool_]  # (c,): True if the column is an integer
@@ -208,9 +209,10 @@ class IntegerProgram:
     row_upper: F64  # (r,): upper limit of each row
 
     def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
-        """Return the program without the rows in `idle` (a mask), implied rows and fixed columns, and the columns kept.
+        """Return a smaller program, and the numbers of the columns that it keeps.
 
-        The second result has the numbers of the kept columns. The constant part of the objective is dropped.
+        It leaves out the rows in the mask `idle`, rows that the limits of columns imply, and fixed columns. The
+        constant part of the objective is dropped.
         """
         counts, is_free = np.diff(self.first), self.lower < self.upper
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])

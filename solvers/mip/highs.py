@@ -1,6 +1,6 @@
 """The integer program solved by HiGHS through the package highspy.
 
-This module runs in a child process and imports highspy late, as highspy and OR-Tools cannot share a process.
+This module runs in a child process and imports highspy late, because highspy and OR-Tools cannot share a process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Solve the goals of an instance with HiGHS; offer its plans as they are found, and its bounds and claims."""
+    """Solve the goals of an instance with HiGHS, and offer its plans as they are found, its bounds and its claims."""
     pursue(instance, search, "highs", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Solve a program with HiGHS, and return the outcome of the run."""
+    """Solve a program with HiGHS, pass on its solutions, and return the outcome of the run."""
     import highspy
 
     highs = highspy.Highs()
@@ -53,10 +53,10 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", effort.seed % 2**31)
-    # A peak less than one unit above the bound is minimal, so use only the absolute gap.
+    # A peak less than one unit above the bound is minimal, so set only the absolute gap.
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", effort.gap)
-    # HiGHS 1.15 has called a non-optimal start optimal after a restart, so forbid restarts: proofs take no longer.
+    # HiGHS 1.15 has claimed a start as optimal after a restart although it was not, so forbid restarts.
     highs.setOptionValue("mip_allow_restart", False)
     if effort.seconds is not None and not effort.counts_processor:
         highs.setOptionValue("time_limit", effort.seconds)

@@ -1,4 +1,4 @@
-"""The integer program of a problem as an LP or MPS file with readable names."""
+"""The integer program of a problem, written as an LP or MPS file with readable names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _WIDTH = 100
 def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lambda: False) -> bytes:
     """Return the integer program of a problem as the content of a file of type `suffix`: ".lp" or ".mps".
 
-    All numbers are exact, in the unit that the header of the file names. Raises OptionError for another suffix or for a
-    program with more than MAX_ROWS rows, and TimeOverError once `is_over` returns True.
+    All numbers are exact, in the unit that the header of the file states. Raises OptionError for another suffix or for
+    a program with more than MAX_ROWS rows, and TimeOverError once `is_over` returns True.
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {excerpt(suffix)}")
@@ -37,22 +37,22 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     boxes, question = minimisation_of(instance)
     program = Draft()
 
-    def look() -> None:
+    def require_time() -> None:
         if is_over():
             made = f"{len(program.rows)} rows and {len(program.keys)} columns of up to {rows} rows were written"
             raise TimeOverError(f"time_limit_s: must suffice to write the whole program: {made}")
 
-    program.look = look
+    program.look = require_time
     text = _Text(
         draft(boxes, question, program), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {})
     )
     head = _header_lines(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
-    return ("\n".join(_insert_look_calls(lines, look)) + "\n").encode("ascii")
+    return ("\n".join(_insert_look_calls(lines, require_time)) + "\n").encode("ascii")
 
 
 def refuse_large(instance: Instance) -> int:
-    """Return an upper bound on the rows of an instance's program; raise OptionError if it exceeds MAX_ROWS."""
+    """Return an upper bound on the rows of an instance's program, or raise OptionError if it exceeds MAX_ROWS."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
@@ -60,7 +60,7 @@ def refuse_large(instance: Instance) -> int:
 
 
 def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
-    """Yield the lines, and call `look` once per LOOKED_EVERY lines."""
+    """Yield the lines unchanged, and call `look` once per LOOKED_EVERY lines."""
     for count, line in enumerate(lines):
         if count % LOOKED_EVERY == 0:
             look()
@@ -68,7 +68,7 @@ def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterat
 
 
 def _header_lines(problem: Problem, instance: Instance) -> list[str]:
-    """Return the lines of the comment at the top of the file."""
+    """Return the lines of the comment at the top of a model file, which explains units, rows and objectives."""
     unit = "1 byte" if instance.unit == 1 else f"{instance.unit} bytes"
     pools = [pool.name.encode("ascii", "replace").decode() for pool in problem.pools]
     lines = [
@@ -91,7 +91,7 @@ def _header_lines(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """A draft as text: named columns and rows in the lines of a file; columns without entries are omitted."""
+    """The text of a draft: its named columns and rows as the lines of a file, without columns that no row uses."""
 
     def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
         self.program = program
@@ -127,18 +127,18 @@ class _Text:
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Return True for a free binary column (`is_binary`), or for another integer column (not `is_binary`)."""
+        """Return True for a binary column that is not fixed if `is_binary`, or else for any other integer column."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
-        """Return a row as a line of an LP file."""
-        # Readers reject a row without columns, so give the row one column with coefficient 0.
+        """Return a row as one line of an LP file, with its name, entries and limit."""
+        # Readers of LP files reject a row without columns, so give it one column with coefficient 0.
         entries = row.entries or [(self.objective, 0)]
         sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _row_limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
 
     def _lp_entry(self, at: int, coefficient: int) -> str:
-        """Return a coefficient and the name of its column as text."""
+        """Return the text of an entry: its sign, its coefficient unless that is 1, and the name of its column."""
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
         return f"{'-' if coefficient < 0 else '+'} {size}{self.name[at]}"
 
@@ -160,7 +160,7 @@ class _Text:
 
 
 def _row_lines(text: str) -> list[str]:
-    """Return a row as lines broken between words, because readers limit the line length."""
+    """Return the text of a row as lines broken between words, because readers limit the length of lines."""
     if len(text) < _WIDTH:
         return [f" {text}"]
     return wrap(
@@ -169,7 +169,7 @@ def _row_lines(text: str) -> list[str]:
 
 
 def _row_limit(row: LinearRow) -> int:
-    """Return the limit of a row that has one limit or two equal limits."""
+    """Return the limit of a row that has only one limit, or two equal limits."""
     limit = row.at_most if row.at_least is None else row.at_least
     assert limit is not None
     return limit
@@ -229,7 +229,7 @@ that names omit (n).
 
 
 class ModelNames:
-    """The unique names of columns or rows in LP and MPS files, such as `below_conv1_conv2`."""
+    """The names of columns or rows in LP and MPS files, each used once, such as `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
@@ -240,7 +240,7 @@ class ModelNames:
         self._used: dict[str, int] = {}
 
     def take(self, key: Key) -> str:
-        """Return a unique name for a key, with a number appended if the name is used already."""
+        """Return a unique name for the key of a column or row, with a number appended if the name is taken."""
         word, *numbers = key
         parts = [self._words.get(str(word), str(word))]
         for kind, number in zip(WORDS[str(word)][0], numbers, strict=False):
@@ -250,14 +250,17 @@ class ModelNames:
         return name if times == 1 else self._unique_name(name, times)
 
     def _unique_name(self, name: str, times: int) -> str:
-        """Return the name with the least number from `times` on that makes it unique."""
+        """Return the name with the least number, from `times` on, that makes it unique, and mark it as taken."""
         while f"{name}_{times}" in self._used:
             times += 1
         self._used[f"{name}_{times}"] = 1
         return f"{name}_{times}"
 
     def _number_words(self, kind: str, number: int) -> list[str]:
-        """Return the words that stand for a number in a key, such as a buffer's id or a pool's name."""
+        """Return the words for a number in a key: the id of a buffer, or the name of a pool if there are several.
+
+        `kind` is the kind of number, as listed in WORDS.
+        """
         if kind == "b":
             return [self._boxes[number]]
         if kind == "t":
@@ -275,7 +278,7 @@ def _distinct_names(texts: list[str]) -> list[str]:
     seen: set[str] = set()
     for text in short:
         name, number = text, 2
-        # A name with a number appended may be the id of another buffer, so skip such names.
+        # A name with a number may be the id of another buffer, so skip names in use.
         while name in seen or (name != text and name in used):
             name, number = f"{text}_{number}", number + 1
         seen.add(name)

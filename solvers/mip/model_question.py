@@ -1,4 +1,4 @@
-"""The question of a model file: minimize the peak or the cost, within limits from a quick plan."""
+"""The question in a model file: minimize the peak or the cost, within limits that a quick plan gives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
         question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.from_instance(instance).max_steps))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
-    # A lower limit makes the big-M of each pair smaller, which strengthens the relaxation, so lower the limit.
+    # A lower limit reduces the big-M of each pair, which strengthens the relaxation, so lower it to a known peak.
     limits[last] = min(limits[last], _quick_peak(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
@@ -34,7 +34,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
 
 
 def _quick_peak(instance: Instance) -> int:
-    """Return the last pool's peak, in units, in a quick plan; I64_MAX if no plan was found."""
+    """Return the end of the last pool, in units, in a quickly found plan; I64_MAX if no plan was found."""
     search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:

@@ -1,6 +1,6 @@
-"""The reader of solutions that a solver wrote for an LP or MPS file of memplan; it returns the plan.
+"""The reader of solutions that a solver wrote for an LP or MPS file of memplan; it converts them to plans.
 
-HiGHS, CBC, SCIP and other solvers write one line with the name and value of each column; most omit zeros.
+HiGHS, CBC, SCIP and other solvers write one line with the name and value of each column. Most solvers omit zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _OFF = 1e-4
 
 
 def plan_of_solution(problem: Problem, data: bytes) -> Plan:
-    """Return the plan in a solution of the program that `write_model` writes for a problem. Raises FormatError."""
+    """Return the plan that a solution file states for the program that `write_model` writes for a problem.
+
+    Raises FormatError if the file is not such a solution, and OptionError if the program would be too large.
+    """
     if problem.equal_use:
         raise FormatError("equal_use: must be false to read a solution, as the program then has one pool only")
     instance = compile_problem(problem)
@@ -49,7 +52,10 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
 
 
 def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
-    """Return the value of each column in a solution. Raises FormatError if it names no column of the program."""
+    """Return the value of each column in the text of a solution, by column number.
+
+    `columns` maps names to numbers. Raises FormatError if the text names no column or has no number after a name.
+    """
     values: dict[int, float] = {}
     for line in text.splitlines():
         if _ROWS.match(line):

@@ -15,8 +15,8 @@ Sense = Literal["E", "L", "G"]
 class MpsColumn:
     """A column (variable) of an MPS file.
 
-    name: its name, without spaces. lower, upper: its finite limits. is_whole: True if it must be an integer. entries:
-    its coefficients, by row names; `total` is the objective.
+    `name` has no spaces, and `lower` and `upper` are finite limits. `is_whole` is True if the value must be an integer.
+    `entries` are the coefficients as pairs of row name and number; the row `total` is the objective.
     """
 
     name: str
@@ -27,7 +27,7 @@ class MpsColumn:
 
 
 def mps_lines(rows: Sequence[tuple[str, Sense, Number]], columns: Iterable[MpsColumn]) -> Iterator[str]:
-    """Yield the lines of an MPS file with rows (name, sense, limit). Numbers are written exactly."""
+    """Yield the lines of an MPS file with the given rows (name, sense, limit) and columns; numbers are exact."""
     columns = list(columns)
     yield from ("NAME memplan FREE", "ROWS", " N total")
     yield from (f" {sense} {name}" for name, sense, _ in rows)

@@ -1,8 +1,8 @@
-"""The integer program, defined once for all engines.
+"""The integer program that plans memory, defined once for all engines.
 
 It states: (1) minimize the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
-and (4) of two conflicting buffers, one is below the other, which a binary variable decides. Further rows express
-pools, alignments, reserved ranges and constraints, or are valid cuts: consequences for sets of conflicting buffers, and
+and (4) of two conflicting buffers, one is below the other, which a binary variable decides. Further rows express pools,
+alignments, reserved ranges and constraints. Others are valid cuts: consequences for sets of conflicting buffers, and
 symmetry breaking. Each constraint has its own function, exact in whole units. Only the finished program is scaled to
 numbers that floating-point engines can handle.
 """
@@ -24,9 +24,9 @@ MAX_CROWD_ENTRIES = 100_000
 class MipQuestion:
     """A question to an engine: pool `q` must end at or below limit[q], and its peak is proved to be at least floor[q].
 
-    `minimise` is the key of the column to minimize, or None if any plan is sufficient. ("over", q) is the excess over
-    the floor of pool `q`; such a plan may be turned upside down. `cost` is the least and the largest allowed cost of
-    the plan in steps, or None if costs do not count.
+    `minimise` is the key of the column to minimize, or None if any plan is sufficient. The key ("over", q) means the
+    excess over the floor of pool `q`; such a plan may be turned upside down. `cost` is the least and the largest
+    allowed cost of the plan in steps, or None if costs do not count.
     """
 
     limit: tuple[int, ...]
@@ -64,20 +64,20 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
 
 
 def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
-    """Add the columns for offsets and ends, with their limits."""
+    """Add columns for the offset and the end of each box, with their limits."""
     for b, box in enumerate(boxes.all):
         program.column(("offset", b), box.min_offset, box.max_offset, unit="units")
         program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
 def _add_peaks(program: Draft, question: MipQuestion) -> None:
-    """Add a column for the peak of each pool, between its floor and its limit."""
+    """Add a column for the peak of each pool, limited to the range from its floor to its limit."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
 
 def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Choose a pool for each buffer by binaries. A buffer with only one possible pool needs none."""
+    """Require exactly one pool for each buffer, by one binary column per pool if several are possible."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
             chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
@@ -85,7 +85,7 @@ def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def _define_ends(program: Draft, boxes: Boxes) -> None:
-    """Require each end to be the box's offset plus its size."""
+    """Require the end of each box to equal its offset plus its size."""
     for b, box in enumerate(boxes.all):
         sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
         program.row(("end", b), sides, at_least=box.size, at_most=box.size)
@@ -101,12 +101,12 @@ def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) ->
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest possible end of box `b` in pools other than `q`, or 0 if it has no other pool."""
+    """Return the highest possible end of box `b` in pools other than `q`, or 0 if no other pool is possible."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
 def _decide_orders(program: Draft, boxes: Boxes) -> None:
-    """Decide the order of each pair by one binary, or by two if its boxes may be in different pools or share.
+    """Decide the order of each pair by one binary, or by two if both boxes need not be in one pool or may share.
 
     If neither order is possible, one of them is fixed anyway, and its row makes the program infeasible.
     """
@@ -128,7 +128,7 @@ def _decide_orders(program: Draft, boxes: Boxes) -> None:
 
 
 def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
-    """Require the offset of the upper box to be at least the end of the lower one.
+    """Require, for each decided order of two boxes, that the upper one starts at or above the end of the lower one.
 
     The least valid big-M is the highest end of the lower box minus the lowest offset of the upper one.
     """
@@ -143,7 +143,7 @@ def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
 
 
 def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
-    """Limit the offset of each box to the range of its chosen pool."""
+    """Limit the offset of each box to its range in the pool that is chosen for it."""
     for b, box in enumerate(boxes.all):
         lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
         chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
@@ -156,7 +156,7 @@ def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def _align_offsets(program: Draft, boxes: Boxes) -> None:
-    """Require each offset to be a whole number of alignment steps above the lowest one.
+    """Require each buffer's offset to be a whole number of alignment steps above its lowest one.
 
     A buffer with the grid's alignment needs no row. In a rigid group, only the anchor needs one.
     """
@@ -178,8 +178,8 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
     """Add cuts by which boxes below a buffer raise its offset, and boxes above it raise the peak.
 
     The members of a crowd, usually a live set, never share a byte. The members below buffer `b` are stacked, so its
-    offset is at least the sum of their extents; likewise above it. With these cuts, the relaxation is at least as tight
-    as the live-set bound.
+    offset is at least the sum of their extents. The same holds above it. With these cuts, the relaxation is at least as
+    tight as the live-set bound.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
@@ -199,14 +199,14 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add the cut by which the boxes below box `b` raise its offset."""
+    """Add the cut by which the boxes `others` of crowd `t` raise the offset of box `b` if they are below it."""
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
-    """Add the cuts by which the boxes above box `b` raise the peaks of its possible pools."""
+    """Add the cuts by which the boxes `others` of crowd `t`, if above box `b`, raise the peaks of its pools."""
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
@@ -217,7 +217,7 @@ def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: 
 
 
 def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts by which the members of a crowd must fit below their pools' peaks and around reserved ranges."""
+    """Add cuts by which the members of each crowd in a pool fit below its peak and around its reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
@@ -235,7 +235,10 @@ def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Add a column for the excess over the floor of pool `q`: that of each crowd's highest end, summed over crowds."""
+    """Add a column for the excess over the floor of pool `q`, summed over crowds.
+
+    The excess of a crowd is that of the highest end of its members in the pool.
+    """
     most = question.limit[q] - question.floor[q]
     heights = []
     for t, members in enumerate(boxes.crowds):
@@ -250,7 +253,7 @@ def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> 
 
 
 def _order_twins(program: Draft, boxes: Boxes) -> None:
-    """Fix the order of interchangeable buffers: the first one is in an earlier pool, or below the second one."""
+    """Break the symmetry of interchangeable buffers: the first is in an earlier pool, or below the second."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -263,14 +266,14 @@ def _order_twins(program: Draft, boxes: Boxes) -> None:
 
 
 def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
-    """Fix the order of one pair of buffers, which excludes the mirror image of each plan."""
+    """Fix the order of one pair of buffers, which excludes the mirror image of each plan, if plans can be mirrored."""
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)
 
 
 def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Define the cost column: steps of buffers above their cheapest pools, plus the prices of paid pairs."""
+    """Define the cost column: steps of buffers above their cheapest pools, plus the prices of the pairs that pay."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

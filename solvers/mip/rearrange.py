@@ -1,7 +1,7 @@
-"""Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers; all other buffers keep their order.
+"""Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers, while all others keep their order.
 
-The objective is the excess over the floor, summed over live sets. It distinguishes plans with the same peak: it is
-smaller for plans that are closer to the floor.
+The objective is the excess over the floor (a lower bound on the peak), summed over live sets. It distinguishes plans
+with the same peak: it is smaller for plans that are closer to the floor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REACH = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan (pools and offsets) with the excess of each crowd (set of conflicting buffers) over the floor."""
+    """A plan (pools and offsets) with the excess over the floor of each crowd, a set of conflicting buffers."""
 
     pool: I64
     offset: I64
@@ -43,7 +43,7 @@ class RatedPlan:
 
     @property
     def total_excess(self) -> int:
-        """The sum of the excesses of all crowds."""
+        """The sum of the excesses of all crowds, in units."""
         return int(self.heights.sum())
 
 
@@ -52,7 +52,7 @@ class ImpliedRows:
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
-        # A clearance between two buffers may exceed the buffers between them, so their row is never redundant.
+        # A clearance may exceed the size of the buffers in between, so rows with clearances are never redundant.
         clear = {pair for a, b in boxes.pair_clearances for pair in ((a, b), (b, a))}
         self.pairs = _integer_columns(
             3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear]
@@ -65,10 +65,10 @@ class ImpliedRows:
             self.members[members, t] = 1
 
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
-        """Return a mask of the rows of `program` that known orders imply; is_below[a, b] is 1 if box a is below box b.
+        """Return a mask of the rows of a program that known orders of boxes make redundant.
 
-        In a stack of boxes, only adjacent boxes need pair rows, and only the top box needs height and peak rows. A cut
-        is implied if it contains no undecided order.
+        is_below[a, b] is 1 if box a is known to be below box b. In a stack of boxes, only adjacent boxes need pair
+        rows, and only the top box needs height and peak rows. A cut is redundant if it contains no undecided order.
         """
         n_rows = len(program.row_lower)
         are_open = (program.is_whole & (program.lower < program.upper))[program.index]
@@ -85,12 +85,12 @@ class ImpliedRows:
 
 
 def _integer_columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
-    """Return the rows, converted to integers, as `width` columns."""
+    """Return rows of integers, which may be given as texts, as an array (width, rows)."""
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
 class PlanParts:
-    """The neighbourhoods in a program that minimizes the excess over `floor` in pool `q`.
+    """The neighbourhoods (sets of orders to free) in a program that minimizes the excess over `floor` in pool `q`.
 
     They grow while the engine solves them quickly, and shrink while it does not finish in time.
     """
@@ -107,7 +107,7 @@ class PlanParts:
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
         self.implied = ImpliedRows(boxes, program, q)
-        # If one binary represents both orders of a pair, its value 0 means the second order.
+        # A single binary may represent both orders of a pair, so its value 0 may mean the second order.
         self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys(
             (self._free_few_orders, self._free_orders_in_time), _FIRST_PART
@@ -115,29 +115,29 @@ class PlanParts:
         self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
     def rate(self, pool: I64, offset: I64) -> RatedPlan:
-        """Return a plan with the excess of each crowd over the floor."""
+        """Return a plan together with the excess of each crowd over the floor."""
         ends = np.where(pool == self.q, offset + self.boxes.instance.size, 0)
         heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
         return RatedPlan(pool, offset, column(heights))
 
     def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
-        """Solve one neighbourhood of a plan with an engine, starting from the plan's column values."""
+        """Improve a plan in one random neighbourhood by an engine, starting from the plan's column values."""
         t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.total_excess))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
         is_free = draw(t, max(2, int(self.sizes[draw])))
         values = self._values_of(plan)
         part, columns = self._fix_orders(self.order[~is_free], values)
 
-        def widen(its: F64) -> F64:
+        def complete_values(its: F64) -> F64:
             whole = values.copy()
             whole[columns] = its
             return whole
 
-        share = solve(part, values[columns], widen)
+        share = solve(part, values[columns], complete_values)
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Fix some orders as in a plan; return the program without implied rows, and its columns."""
+        """Fix the orders `fixed` as in a plan; return the program without redundant rows, and the columns it keeps."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -147,7 +147,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return the random plan with the least excess that is a feasible start; None if no plan is feasible."""
+        """Return, among random plans, the feasible start with the least excess; None if none is feasible."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -161,7 +161,7 @@ class PlanParts:
         )
 
     def perturbed_plan(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with a few buffers moved at random and dropped; the same plan if none is low enough."""
+        """Return the plan with a few buffers moved at random and then down; the same plan if none is low enough."""
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
@@ -177,7 +177,7 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: all orders of a few buffers, mostly near crowd `t`."""
+        """Return a mask of the orders to free: all orders of `count` buffers, mostly near crowd `t` in time."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)
@@ -187,7 +187,7 @@ class PlanParts:
         return chosen[self.a] | chosen[self.b]
 
     def _free_orders_in_time(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: those between buffers alive in a time range around crowd `t`."""
+        """Return a mask of the orders to free: those between boxes alive in a time range around crowd `t`."""
         low, high, is_free = t, t, np.zeros(len(self.order), dtype=np.bool_)
         while True:
             inside = (self.first <= high) & (self.last >= low)

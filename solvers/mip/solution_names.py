@@ -1,4 +1,4 @@
-"""Recognition of the solution files of integer programs, without importing their reader."""
+"""Recognition of files with solutions of integer programs, without importing their reader."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _HEADS = (b"Model status", b"solution status:", b"Optimal", b"Stopped on", b"Inf
 
 
 def recognises(data: bytes, name: str | None) -> bool:
-    """Return True if a file is the solution of an integer program, by its suffix or its first bytes."""
+    """Return True if a file has the suffix or the first bytes of a solution of an integer program."""
     return (name or "").lower().endswith(SUFFIX) or data.lstrip().startswith(_HEADS)

@@ -1,8 +1,8 @@
-"""The sequence of questions to a MILP engine.
+"""The sequence of questions to a MILP engine, which optimizes the entries of the score one after another.
 
-The entries of the score are optimized one after another. For three tenths of the time, an engine searches any plan at
-the lower bound, and at higher peaks once that is refuted. If the engine neither finds a plan nor refutes one, it
-rearranges parts of the best plan, and finally it minimizes. Small programs are minimized at once.
+For three tenths of the time, the engine searches for any plan at the lower bound, and at higher peaks once that is
+refuted. If the engine neither finds a plan nor refutes one, it rearranges parts of the best plan. Finally it minimizes.
+Small programs are minimized at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_ROWS = 200_000
 
 
 def count_rows(instance: Instance) -> int:
-    """Return an upper bound on the rows of an instance's program, in linear time, without listing pairs."""
+    """Return an upper bound on the rows of an instance's program, computed in linear time without listing pairs."""
     begun = np.bincount(instance.start, minlength=instance.n_live_sets)
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
@@ -65,7 +65,7 @@ def _constraint_rows(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return the largest end of each pool in a plan whose buffers are moved down as far as possible, in units.
+    """Return, for each pool, the largest end that it needs in plans whose buffers are moved down, in units.
 
     Some best plan has this form. The limits also admit a plan with the score `known`.
     """
@@ -95,7 +95,7 @@ _GAP = 0.9
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """The limits of an engine run: seconds or nodes, and an absolute `gap` at which it may stop.
+    """The limits of one engine run: seconds or nodes, and an absolute `gap` to the bound at which it may stop.
 
     `seconds` is processor time if `counts_processor` is set, and wall-clock time otherwise.
     """
@@ -109,7 +109,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an engine run. `bound` is a lower bound on the objective unless the program is infeasible."""
+    """The outcome of an engine run; `bound` is a lower bound on the objective, unless the program is infeasible."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -135,7 +135,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Optimize the entries of the score in order until one stays unproved. Log and skip a program that is too large."""
+    """Optimize the entries of the score in order until one stays unproved. A program that is too large is skipped."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -146,7 +146,10 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """One engine run, for any plan (a decision) or for the best plan, until the search's clock reaches `ends`."""
+    """The purpose of one engine run, and its end by the search's clock.
+
+    A decision looks for any plan, and other runs look for the best one.
+    """
 
     is_decision: bool
     ends: float
@@ -154,7 +157,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
-    """The pursuit of the goals of an instance: an engine minimizes each, with earlier goals fixed."""
+    """The pursuit of an instance's goals: an engine minimizes one after another, with earlier goals fixed."""
 
     instance: Instance
     search: Search
@@ -163,7 +166,7 @@ class _Pursuit:
     goals: Goals
 
     def min_value(self, goal: int) -> int | None:
-        """Return the least value of a goal once it is reached and the engine claims a proof, or else None."""
+        """Return the least value of a goal once a plan reaches it and the engine proves it, or else None."""
         first = self.goals.first_bound()
         floor = self._decide(goal, first)
         if floor == first:
@@ -175,8 +178,8 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Search any plan at the floor, then at higher limits if that is refuted; return the proved lower bound."""
-        # Deterministic searches count work, most of which one program's root node takes, so skip decisions.
+        """Search for any plan at the floor, then at higher limits if that is refuted; return the proved lower bound."""
+        # In deterministic searches, the root node of one program takes most of the work, so skip decisions.
         if goal == COST or self.search.deterministic:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
@@ -194,7 +197,7 @@ class _Pursuit:
         return floor
 
     def _rearrange(self, goal: int, floor: int) -> None:
-        """Rearrange parts of the best plan until no end exceeds the floor or little time is left."""
+        """Rearrange parts of the best plan until no end exceeds the floor or the time for it is over."""
         most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
@@ -241,7 +244,7 @@ class _Pursuit:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
-        """Search better plans between `floor` and the incumbent, and return the new lower bound."""
+        """Search for better plans between `floor` and the incumbent, and return the new lower bound."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._remaining_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
@@ -257,7 +260,7 @@ class _Pursuit:
 
     @property
     def _remaining_s(self) -> float:
-        """The remaining seconds of the search, minus the reserve."""
+        """The remaining seconds of the search, minus those reserved for the engine's last report."""
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
@@ -279,12 +282,12 @@ class _Pursuit:
         return Outcome(outcome.status, _integer_bound(outcome.bound, program.value_of_one))
 
     def _is_late(self, run: _Run) -> Callable[[], bool]:
-        """Return the function that lets the engine check whether its time is over."""
+        """Return the function by which the engine checks whether its time is over."""
         search = self.search
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
-        """Return the program for a goal with these limits, scaled for engines."""
+        """Return the program for a goal within these limits, scaled to numbers that engines can handle."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
@@ -298,11 +301,11 @@ class _Pursuit:
             self.search.offer(pool, offset, self.name)
 
     def _exact_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
-        """Yield exact plans for an engine's column values: rounded to the grid if that is valid, and dropped."""
+        """Yield exact plans for an engine's column values: rounded to the grid if that is valid, then moved down."""
         buffers = range(boxes.n)
         pool = column([_chosen_pool(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
-        # Round halves up instead of to even numbers, so that boxes keep their vertical order.
+        # Rounding halves to even numbers could swap boxes, so round halves up.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_feasible_start(program, boxes, pool, rounded):
@@ -312,7 +315,7 @@ class _Pursuit:
             yield pool, offset
 
     def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return the limits of the pools: proved ends, `most` for the goal, or else the ends of sensible plans."""
+        """Return the limit of each pool's end: a proved end, `most` for the goal, or else the end in sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -323,7 +326,7 @@ class _Pursuit:
         return tuple(limits)
 
     def _cost_range(self, goal: int, floor: int, most: int | None) -> tuple[int, int] | None:
-        """Return the least and the largest allowed cost in steps, or None if costs do not count."""
+        """Return the least and the largest allowed cost, in steps, or None if costs do not count."""
         if self.goals.costs is None:
             return None
         if goal == COST:
@@ -331,7 +334,7 @@ class _Pursuit:
         return 0, self.goals.proved[0]
 
     def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
-        """Return the limits of the run: seconds, or nodes if the search is deterministic."""
+        """Return the limits of a run: seconds, or nodes if the search is deterministic."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = self.search.work_limit / (len(program.index) + 1)
@@ -341,7 +344,7 @@ class _Pursuit:
 
 
 def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
-    """Return the pool of box `b` that column values choose."""
+    """Return the pool that an engine's column values choose for box `b`."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]
@@ -349,12 +352,12 @@ def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> 
 
 
 def _scale(largest: int) -> int:
-    """Return the power of two by which numbers up to `largest` are divided before an engine gets them."""
+    """Return the power of two by which numbers up to `largest` are divided for an engine; 1 if they are small."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Return the least integer that an engine's bound allows, given the engine's tolerances."""
+    """Return the least integer, in whole units or steps, that an engine's bound allows within its tolerances."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

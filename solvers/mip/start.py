@@ -1,4 +1,4 @@
-"""The incumbent as a warm start of an engine: the values of a program's columns for a plan."""
+"""Warm starts: the best plan so far, converted to the column values of an engine's program."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SLACK = 1e-9
 
 
 def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F64:
-    """Return the values of a program's columns for a plan, as a warm start.
+    """Return the values of a program's columns for a plan, as a warm start of an engine.
 
-    The plan is mirrored and permuted to match the symmetry that the program fixes, as an engine would reject it
+    The plan is mirrored and permuted to match the symmetry that the program fixes, because an engine would reject it
     otherwise.
     """
     return _column_values(program, boxes, *_apply_symmetry(program, boxes, pool.tolist(), offset.tolist()))
 
 
 def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
-    """Return True if a plan satisfies all rows and limits of the program without changes for symmetry."""
+    """Return True if a plan, without changes for symmetry, satisfies all rows and limits of the program."""
     values = _column_values(program, boxes, pool.tolist(), offset.tolist())
     sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
     is_in = (program.lower <= values) & (values <= program.upper)
@@ -33,14 +33,17 @@ def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: 
 
 
 def _column_values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> F64:
-    """Return the values of all columns for a plan, in the order of the columns."""
+    """Return an array with the value of each column of a program for a plan."""
     return np.array([_column_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
 def _apply_symmetry(
     program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the plan, mirrored and with interchangeable buffers swapped as the program's fixed symmetry requires."""
+    """Return the (pool, offset) lists of a plan changed to the symmetry that the program fixes.
+
+    The plan may be mirrored, and interchangeable buffers may be swapped.
+    """
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
         peak = max(at + boxes.all[b].size for b, at in enumerate(offset))
@@ -62,7 +65,7 @@ def _twin_groups(boxes: Boxes) -> list[list[int]]:
 
 
 def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], at: int) -> float:
-    """Return the value of column `at` for a plan."""
+    """Return the value that column `at` of a program has for a plan."""
     match program.keys[at]:
         case ("offset", int(b)):
             return _box_offset(boxes, offset, b) / program.scale
@@ -112,34 +115,34 @@ def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return the excess of crowd `t` over the floor of pool `q`, in the program's scale."""
+    """Return the excess of the highest end in crowd `t` over the floor of pool `q`, in the program's scale."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Return True if box `a` ends at or below the start of box `b` in the same pool."""
+    """Return True if box `a` ends at or below the start of box `b`, in the same pool."""
     end = _box_offset(boxes, offset, a) + boxes.all[a].size
     return _box_pool(boxes, pool, a) == _box_pool(boxes, pool, b) and end <= _box_offset(boxes, offset, b)
 
 
 def _touched_banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the first bank that a buffer touches in pool `q`, and the number after its last bank."""
+    """Return the number of the first bank that a buffer touches in pool `q`, and the number after its last bank."""
     pool, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
 def _costly_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the numbers of the priced pairs that must be paid: their buffers share bytes or a priced bank."""
+    """Return the numbers of the priced pairs that must pay, because their buffers share bytes or a priced bank."""
     return list(np.flatnonzero(cost_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _box_pool(boxes: Boxes, pool: list[int], b: int) -> int:
-    """Return the pool of a box; a reserved range has only one."""
+    """Return the pool of a box in a plan; a reserved range has only one possible pool."""
     return pool[b] if b < boxes.n else next(iter(boxes.all[b].span))
 
 
 def _box_offset(boxes: Boxes, offset: list[int], b: int) -> int:
-    """Return the offset of a box; that of a reserved range is fixed."""
+    """Return the offset of a box in a plan; a reserved range has a fixed offset."""
     return offset[b] if b < boxes.n else boxes.all[b].min_offset

@@ -1,7 +1,7 @@
-"""Orders of buffers by size, lifetime, area, conflicts and products of these, exactly or in bands.
+"""Orders of buffers by size, lifetime, area, conflicts and products of these, compared exactly or in bands.
 
-A band contains the values between two successive powers of a base; inside it, another trait determines the order.
-Sorting is stable, so equal buffers keep the instance's order. As no logarithms or powers are used, all machines agree.
+A band contains the values between two successive powers of a base. Inside it, another trait determines the order.
+Sorting is stable, so equal buffers keep the instance's order. No logarithms or powers are used, so all machines agree.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _VARIATION = 0.4
 
 
 class Traits:
-    """The numeric traits of buffers by which orders compare them.
+    """The numeric traits of buffers (size, load, conflicts and others) by which orders compare them.
 
-    They are floats where sums or products may exceed 2^63.
+    They are arrays (n,), with floats where sums or products may exceed 2^63.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -36,7 +36,7 @@ class Traits:
 
     @cached_property
     def start(self) -> I64:
-        """The first live set of each buffer; 0 if it has no lifetimes."""
+        """The number of the first live set of each buffer; 0 if the buffer has no lifetimes."""
         if self.instance.has_one_lifetime_each:
             return self.instance.start
         first = self.instance.first
@@ -45,7 +45,7 @@ class Traits:
 
     @cached_property
     def end(self) -> I64:
-        """The number after the last live set of each buffer; 0 if it has no lifetimes."""
+        """The number after the last live set of each buffer; 0 if the buffer has no lifetimes."""
         first = self.instance.first
         padded = np.append(0, self.instance.end)
         return column(np.where(first[:-1] < first[1:], padded[first[1:]], 0))
@@ -57,12 +57,12 @@ class Traits:
 
     @cached_property
     def area(self) -> F64:
-        """The size of each buffer times its number of live sets."""
+        """The size of each buffer, in units, times the number of live sets that contain it."""
         return self.size * self.life
 
     @cached_property
     def conflicts(self) -> F64:
-        """The number of conflicts of each buffer, summed over its lifetimes. Takes O(m) time for m lifetimes."""
+        """The number of conflicts of each buffer, summed over its lifetimes; takes O(m) time for m lifetimes."""
         instance = self.instance
         n_sets = instance.n_live_sets
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
@@ -72,12 +72,15 @@ class Traits:
 
     @cached_property
     def load(self) -> F64:
-        """The load of each live set: the sum of its members' sizes."""
+        """The load of each live set, which is the sum of its members' sizes in units."""
         return self.instance.loads().astype(np.float64)
 
     @cached_property
     def pressure(self) -> F64:
-        """The largest load of each buffer's live sets, relative to the largest load; O(m log m) by a sparse table."""
+        """The largest load among each buffer's live sets, as a share of the largest load of all.
+
+        A sparse table gives it in O(m log m) time for m lifetimes.
+        """
         span = self.instance.end - self.instance.start
         level = np.frexp(span.astype(np.float64))[1] - 1
         largest = np.zeros(len(span))
@@ -93,7 +96,7 @@ class Traits:
 
     @cached_property
     def busyness(self) -> F64:
-        """The traffic of each buffer per byte of its size."""
+        """The traffic of each buffer divided by its size."""
         return self.instance.traffic / self.size
 
     @cached_property
@@ -103,7 +106,7 @@ class Traits:
 
     @cached_property
     def is_at_peak(self) -> Bool:
-        """True for each buffer that is alive in the live set with the largest load."""
+        """For each buffer, True if it is alive in the live set with the largest load."""
         is_at_peak = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
             is_at_peak[self.instance.live_set_members(int(self.load.argmax()))] = True
@@ -111,7 +114,7 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """True for each buffer in a rigid group of several members."""
+        """For each buffer, True if its rigid group has other members."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
@@ -131,7 +134,7 @@ class Traits:
         return value
 
     def sorted_by(self, name: str) -> I64:
-        """Return the buffers sorted by a trait, largest first; by `start`, earliest first.
+        """Return the buffers sorted by a trait in descending order, or by `start` in ascending order.
 
         Among equal starts or ends, shorter lifetimes come first, so that the order of the problem's rows has no effect.
         """
@@ -145,7 +148,7 @@ class Traits:
         return self._sorted[name]
 
     def _lifetime_sums(self, values: I64) -> F64:
-        """Return the sum of the values of each buffer's lifetimes."""
+        """Return, for each buffer, the sum of the values of its lifetimes."""
         if self.instance.has_one_lifetime_each:
             return values.astype(np.float64)
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
@@ -153,11 +156,11 @@ class Traits:
 
 
 class Rule(NamedTuple):
-    """A rule that sorts buffers: by the product of the traits `by`, largest first, then by the trait `within`.
+    """A rule that sorts buffers by the product of the traits `by`, largest first, and then by the trait `within`.
 
-    With a `base`, the product is compared in bands, and `shift`, from 1 to the base, moves their borders. With
-    `peak_first`, buffers in the largest live set come first; with `groups_first`, members of rigid groups; with
-    `confined_first`, buffers that may use the fewest pools.
+    With a `base`, products are compared in bands, whose borders are moved by `shift`, a factor from 1 to the base. With
+    `peak_first`, buffers in the largest live set come first. With `groups_first`, members of rigid groups come first.
+    With `confined_first`, buffers that may use the fewest pools come first.
     """
 
     by: tuple[str, ...]
@@ -171,7 +174,7 @@ class Rule(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The rule's name in plans, such as `size`, `size-band2-end` or `peak-life-best`."""
+        """The rule's name as plans record it, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
@@ -179,7 +182,7 @@ class Rule(NamedTuple):
         return "-".join(words + ["best"] * self.best_fit)
 
     def order(self, traits: Traits) -> I64:
-        """Return the buffers sorted by the rule, in O(n log n) time."""
+        """Return the buffers sorted by the rule, in O(n log n) time for n buffers."""
         order = traits.sorted_by(self.within)
         if self.by:
             value = traits.product(self.by)
@@ -195,7 +198,10 @@ class Rule(NamedTuple):
 
 
 def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
-    """Return the band number of each value, 0 for the highest band; in 16 bits, so that numpy uses radix sort."""
+    """Return the number of the band of each value; 0 is the highest band.
+
+    The result has 16 bits, so that numpy sorts it by radix sort.
+    """
     lowest = float(values.min(initial=np.inf, where=values > 0))
     edges = [float(values.max(initial=0.0)) / shift]
     while edges[-1] > lowest:
@@ -264,7 +270,7 @@ COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("
 def random_rule(
     rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
 ) -> Rule:
-    """Return a random rule with bands, over one of the products of traits in `mixes`."""
+    """Return a random rule that compares one of the products of traits in `mixes` in bands."""
     base = 1.25 + 8 * rng.random() ** 2
     return Rule(
         by=mixes[rng.integers(len(mixes))],
@@ -293,7 +299,10 @@ def random_order(
     mixes: tuple[tuple[str, ...], ...] = MIXES,
     some_are_confined: bool = False,
 ) -> tuple[I64, bool]:
-    """Return a random order, and True for best fit. For a few buffers, every order is possible."""
+    """Return a random order of the buffers, and True if packing should use best fit.
+
+    For a few buffers, every order is possible. For more, the order follows a random rule.
+    """
     n = len(traits.instance)
     if n <= _FEW and rng.random() < 0.5:
         return column(rng.permutation(n)), bool(rng.random() < 0.15)

@@ -34,9 +34,10 @@ class Packer:
         self._rules: dict[int, Reference[PackRules]] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in pool `q`, in this order, and return their offsets in the same order.
+        """Place the buffers of `order` in pool `q`, one after another, and return their offsets in the same order.
 
-        `order` must contain all buffers of a rigid group or none. Memory is linear, because no pairs are listed.
+        A buffer that does not fit gets ABSENT. `order` must contain all buffers of a rigid group or none. Memory is
+        linear, because no pairs are listed.
         """
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
@@ -49,7 +50,7 @@ class Packer:
         return column(offsets)
 
     def _pack_rules(self, q: int) -> PackRules:
-        """Return the rules of pool `q` in the kernel's table format."""
+        """Return the rules of pool `q` as the table that the packing kernel reads."""
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         pairs = PairRules.from_pool(instance, q)
@@ -86,11 +87,11 @@ class Packer:
 
 
 def block_width(instance: Instance) -> tuple[int, bool]:
-    """Return the kernel's block width in live sets, and True if it packs flat (without a tree).
+    """Return the packing kernel's block width in live sets, and True if packing is flat (without a tree).
 
     A flat pack is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so many
-    live buffers that a list of them costs more than a few lists of merged runs. With a tree, blocks are narrow, so that
-    few lifetimes start or end in each.
+    live buffers that one list of them costs more than a few lists of merged runs. With a tree, blocks are narrow, so
+    that few lifetimes start or end in each.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)
@@ -102,7 +103,7 @@ def block_width(instance: Instance) -> tuple[int, bool]:
 
 
 def packing_work(instance: Instance) -> int:
-    """Return an estimate of the work of packing all buffers once, in units of Search.work_limit."""
+    """Return the estimated work of packing all buffers once, in units of Search.work_limit."""
     n, m = len(instance), len(instance.start)
     _, is_flat = block_width(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)

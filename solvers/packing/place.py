@@ -13,12 +13,12 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Return exact offsets for raw ones: buffers move down one after another and keep their pools.
+    """Return exact offsets for raw ones, by moving buffers down one after another in their pools; None if this fails.
 
     Raw offsets are in units and may be fractions. Pinned buffers get their pins. All other buffers, sorted by raw
     offset and then by position, get the lowest offset at which they overlap no earlier buffer. If pairs may share an
-    offset, or have a price if they meet, a second result keeps the pairs that share or meet in the raw offsets; the
-    better result is returned. Returns None if a buffer does not fit or may not use its pool, or once flag[0] is 1.
+    offset, or have a price if they meet, a second result keeps the pairs that share or meet in the raw offsets. The
+    better result is returned. It fails if a buffer does not fit or may not use its pool, or once flag[0] is 1.
     """
     raw = np.asarray(offset)
     is_colocated = np.array_equal(pool[instance.colocation], pool)
@@ -36,7 +36,7 @@ def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64
 
 
 def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
-    """Return the offsets after the buffers of each pool move down one after another; None if a buffer does not fit."""
+    """Return the offsets after moving the buffers of each pool down one after another; None if one does not fit."""
     instance = packer.instance
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
@@ -47,13 +47,13 @@ def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I6
 
 
 def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return the sharing decisions in raw offsets: overlapping pairs share an offset, separate pairs stay separate."""
+    """Return sharing decisions that keep what raw offsets show: pairs that overlap, and pairs that are separate."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
-    # Limit the offsets to int64, as a buffer without a raw offset has a very large one.
+    # A buffer without a raw offset has a very large one, so limit the offsets to int64.
     is_paid = cost_mask(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
     return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 
@@ -61,12 +61,12 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
 def place(
     packer: Packer, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
-    """Return (pool, offset) of each buffer, placed in `order` in the first of `pools` in which it fits; or None.
+    """Return (pool, offset) of each buffer, placed in `order` in the first of `pools` where it fits; or None.
 
-    Pinned buffers come first, then buffers with a highest offset, the lowest such offset first. The result is None if a
-    buffer fits in no pool. A buffer that does not fit a pool has no effect there, so pools can be filled one after
-    another. The exception is a group that must be in one pool but fits only in part: the pool is packed again without
-    this group, or without half of such groups if there are several.
+    Pinned buffers come first, then buffers with a limit on their offset, lowest limit first. The result is None if a
+    buffer fits in no pool. A buffer that does not fit into a pool has no effect there, so pools are filled one after
+    another. A group that must be in one pool may fit only in part. Then the pool is packed again without this group or,
+    if there are several such groups, without half of them.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
     waiting = bounded_first(instance, order)
@@ -84,7 +84,7 @@ def place(
 
 
 def bounded_first(instance: Instance, order: I64) -> I64:
-    """Return `order` with pinned buffers first, then buffers with a highest offset, the lowest such offset first.
+    """Return `order` with pinned buffers first, then buffers with a limit on their offset, lowest limit first.
 
     These buffers have few legal offsets, which earlier buffers could take.
     """
@@ -95,7 +95,7 @@ def bounded_first(instance: Instance, order: I64) -> I64:
 
 
 def _partial_group_mask(colocation: I64, is_left_out: Bool) -> Bool:
-    """Return a mask of the buffers in colocation groups of which only a part was placed.
+    """Return a mask of the buffers whose colocation group (which must be in one pool) was placed only in part.
 
     If there are several such groups, only the later half of them is included.
     """
@@ -110,7 +110,7 @@ def _partial_group_mask(colocation: I64, is_left_out: Bool) -> Bool:
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Return True if two pinned buffers overlap illegally; only buffers with one possible pool are compared."""
+    """Return True if pinned buffers overlap illegally, among those with only one possible pool."""
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False

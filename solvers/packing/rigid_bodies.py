@@ -1,4 +1,4 @@
-"""Bodies, which the packing kernel places as one: single buffers, rigid groups, and pairs with the same offset."""
+"""Bodies, which the packing kernel places as a whole: single buffers, rigid groups, and pairs at one offset."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memplan.solvers.formulation.pair_rules import PairRules
 
 
 def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
-    """Return the least k >= 0 with low <= k * step % modulus <= high, or None; 0 <= low <= high < modulus.
+    """Return the least k >= 0 with low <= k * step % modulus <= high, or None, for 0 <= low <= high < modulus.
 
-    This takes O(log modulus) steps, as Euclid's algorithm does: if no multiple is in the range before the first wrap
+    This takes O(log modulus) steps, like Euclid's algorithm. If no multiple is in the range before the first wrap
     around the modulus, the number of wraps is the solution of the same problem for the remainders.
     """
     if low == 0:
@@ -50,7 +50,7 @@ class Bodies:
         self.lead, self.distance = instance.anchor, instance.distance
         self.lowest, self.step, self.highest = instance.lowest[q], instance.alignment[q], instance.highest[q]
         pairs = list(glued)
-        if self._members or pairs:  # Copy these large columns only if needed.
+        if self._members or pairs:  # Without groups and pairs, the columns stay unchanged, so skip the copies.
             self.lead, self.distance = np.array(self.lead), np.array(self.distance)
             self.lowest, self.step, self.highest = (
                 values[self.lead] for values in (self.lowest, self.step, self.highest)
@@ -63,7 +63,7 @@ class Bodies:
 
     @cached_property
     def _pair_rules(self) -> PairRules:
-        """The pair rules of the pool."""
+        """The rules on pairs of buffers in this pool."""
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
@@ -77,17 +77,21 @@ class Bodies:
             self._members[int(self.lead[i])] = both = mine + others
             self.lead[others] = self.lead[i]
             self.distance[others] += shift
-            below = int(self.distance[both].min())  # The distance is below 0 if the second body has the lowest buffer.
+            # The second body may have the lowest buffer, so distances may be below 0.
+            below = int(self.distance[both].min())
             self.distance[both] -= below
             self.lowest[both], self.step[both] = joint[0] + below, joint[1]
             self.highest[both] = min(highest + below, I64_MAX)
 
     def members(self, lead: int) -> list[int]:
-        """Return the buffers of the body with the given lead."""
+        """Return the buffers of the body that has the given lead."""
         return self._members.get(lead, [lead])
 
     def group(self, order: I64) -> tuple[I64, I64]:
-        """Group an order by bodies: return (positions, first); body b has positions[first[b]:first[b + 1]]."""
+        """Group an order of buffers by bodies, and return (positions, first).
+
+        The buffers of body b are at the positions positions[first[b]:first[b + 1]] of the order.
+        """
         if not self._members:
             return freeze(np.arange(len(order))), freeze(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
@@ -98,9 +102,10 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units left in its bank) for each pair in a body that must not touch a common bank.
+        """Yield (upper buffer, units that must remain of its bank) for each pair in a body that must not share a bank.
 
-        A bank must start in the gap between the two, which limits how far above a border the upper one may start.
+        A bank must start in the gap between the two buffers, which limits how far above a border the upper one may
+        start.
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():
@@ -110,16 +115,16 @@ class Bodies:
                     yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
-        """Return (first, units): buffer j may start where one of units[first[j]:first[j + 1]] of its bank remain.
+        """Return (first, units), which separate the buffers of one body that must not touch a common bank.
 
-        These limits separate the buffers of one body that must not touch a common bank.
+        Buffer j must start where at least units[k] units of its bank remain, for each k in first[j]:first[j + 1].
         """
         borders = sorted(row for members in self._members.values() for row in self._body_borders(members))
         uppers = np.array([j for j, _ in borders], dtype=np.int64)
         return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
     def _is_legal_shift(self, mine: list[int], others: list[int], shift: int) -> bool:
-        """Return True if the body of `others`, moved up by `shift`, is legal relative to the body of `mine`."""
+        """Return True if the body `others` may be moved up by `shift` units without conflict with the body `mine`."""
         return all(
             self._is_legal_distance(i, j, int(self.distance[j] + shift - self.distance[i]))
             for i in mine
@@ -127,7 +132,7 @@ class Bodies:
         )
 
     def _is_legal_distance(self, i: int, j: int, above: int) -> bool:
-        """Return True if buffer `j` may be `above` units above buffer `i`."""
+        """Return True if the offset of buffer `j` may be `above` units above that of buffer `i`."""
         instance = self.instance
         clearance = self._pair_rules.clearance_of(i, j)
         free = clearance or 0
@@ -140,7 +145,7 @@ class Bodies:
 
 
 def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the offsets that are on both grids, or None if there is no such offset in int64."""
+    """Return (lowest, step) of the offsets that are on both grids, or None if they have none in common in int64."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride
@@ -151,7 +156,7 @@ def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int
 
 
 def neighbours_of(first: I64, neighbour: I64, i: int) -> I64:
-    """Return the neighbours of buffer `i` in adjacency lists."""
+    """Return the neighbours of buffer `i` in adjacency lists whose starts are `first`."""
     return neighbour[first[i] : first[i + 1]]
 
 

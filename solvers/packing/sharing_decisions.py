@@ -1,4 +1,4 @@
-"""Decisions that constraints leave open: the pairs that share an offset, and the priced pairs that stay apart."""
+"""Decisions that constraints leave open: the pairs that share an offset, and the priced pairs that never meet."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FRESH = 0.3
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """The decisions for one packing.
+    """The decisions for one packing: pairs that share an offset, and priced pairs that never meet.
 
-    The two buffers of a `glued` pair share an offset if possible. The priced pairs with numbers in `parted` never meet.
+    The two buffers of a `glued` pair share an offset if possible. `parted` has the numbers of the priced pairs.
     """
 
     glued: tuple[Pair, ...] = ()
@@ -35,7 +35,7 @@ class SharingDecisions:
 
 
 def extreme_decisions(instance: Instance) -> list[SharingDecisions]:
-    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs stay apart."""
+    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs are kept apart."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
@@ -61,13 +61,13 @@ def random_decisions(
 
 
 def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Return the decisions with, on average, one of them flipped."""
+    """Return a mask of decisions in which, on average, one decision is reversed."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Return True for each of the pairs (k, 2) whose buffers have the same pool and the same offset."""
+    """Return, for each of the pairs (k, 2), True if its buffers have the same pool and the same offset."""
     i, j = pairs.T
     return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
 
@@ -78,9 +78,9 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return the instance in which the priced pairs with the given numbers must not share bytes."""
+    """Return the instance with hard rules against sharing for the priced pairs with the given numbers."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
-    # Members of one rigid group have a fixed distance, so no decision can keep them apart.
+    # Members of one rigid group have a fixed distance, so no rule can keep them apart.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
     by_bank = priced.by_bank[chosen]
     named = (instance.bank_first, instance.bank_with), (instance.conflict_first, instance.conflict)

@@ -1,4 +1,4 @@
-"""One search for a problem's objective, with one deadline and one result that the caller verifies."""
+"""One search for the objective of a problem, with one deadline and one result, which the caller verifies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
 class OneSearch:
-    """One search, which may pause after the quick (greedy) orders while its time runs on.
+    """One search for a problem's plan, which may pause after the quick (greedy) orders while its time runs on.
 
     The profile in the options is ignored. `start` and `is_quick` are as in `solve`. `instance` is the compiled problem
     or the core's result for it, if available. `planner` replaces the solver of the options. Raises OptionError for a
@@ -66,7 +66,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.bring_forward(answer_s).at
-        # Deterministic searches count work, so leave all of the work to the stages.
+        # Deterministic searches count only the work of their stages, so skip the exact search of the first call.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
@@ -98,17 +98,17 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the chosen solver. A quick solve keeps one solver per stage and no engines."""
+        """Return the stages of the chosen solver; a quick solve keeps one solver per stage and no engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
-        # A quick solve has no time for further solvers of a stage and their threads.
+        # A quick solve has no time for several solvers and their threads, so keep the first solver of each stage.
         rows = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
         self._end = "work_limit" if rows == wanted else "time_limit"
         return rows
 
     def begin(self) -> SolveResult | None:
-        """Run the quick orders, and return the result if the search is over."""
+        """Run the quick orders, and return the result if the search is over, or else None."""
         self._has_begun = True
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
@@ -132,7 +132,7 @@ class OneSearch:
         return self._result() if self._search.is_over else None
 
     def _offer_first(self) -> None:
-        """Offer a quick plan if the time ran out before any plan was found."""
+        """Offer a quick plan if the time ran out before any plan was found and the problem is not too large."""
         search, instance = self._search, self._instance
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
@@ -140,14 +140,17 @@ class OneSearch:
             greedy.offer_first(instance, search)
 
     def finish(self) -> SolveResult:
-        """Run the remaining stages, in any thread, and return the result."""
+        """Run the remaining stages, in any thread, and return the result.
+
+        Raises SolverFailedError if the solver that the options name failed without a result.
+        """
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         before = self._search.best
         self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
-        # If an engine failed, the engine's work is missing, even if time is left.
+        # A failed engine leaves its work undone, so report the failure even if time is left.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()
@@ -158,7 +161,7 @@ class OneSearch:
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
     def _refuse_failure(self) -> None:
-        """Raise SolverFailedError if the chosen solver failed, as another solver's plan is no substitute."""
+        """Raise SolverFailedError if the chosen solver failed, because another solver's plan is no substitute."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _log().warning("%s", failure)
@@ -166,7 +169,7 @@ class OneSearch:
                 raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
-        """Offer the placements of a plan, or only their valid part if the plan is not valid for this problem."""
+        """Offer the placements of a known plan, repaired first if they are not valid for this problem."""
         if self._search.proof.nothing_fits is not None:
             return
         from memplan.planner.verify.verifier import verify
@@ -179,7 +182,10 @@ class OneSearch:
             self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
     def _drop_false_proof(self) -> None:
-        """Drop a proof about few buffers if an independent search finds a plan that refutes it."""
+        """Drop a proof about few buffers if an independent search finds a plan that refutes it.
+
+        The refutation is recorded as a failure of the solver that made the proof.
+        """
         search, instance = self._search, self._instance
         proof = search.proof.nothing_fits or search.proof.witness
         if len(instance) > FEW or proof.kind not in ("search", "engines") or proof.by == _JUDGE:
@@ -200,7 +206,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the result: the best assignment as a plan, or else a plan without placements."""
+        """Return the search's result, with the best assignment as a plan, or else with a plan without placements."""
         self._drop_false_proof()
         for failure in self._failures:
             _log().warning("%s", failure)
@@ -214,7 +220,7 @@ class OneSearch:
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def interim_result(self) -> SolveResult | None:
-        """Return the best result of the running search, or None before there is one. Any thread may call this."""
+        """Return the best result so far of the running search, or None without a plan; any thread may call this."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None
@@ -223,6 +229,7 @@ class OneSearch:
 
 
 def _log() -> Logger:
+    """Return the logger of memplan."""
     from logging import getLogger
 
     return getLogger("memplan")

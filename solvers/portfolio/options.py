@@ -24,7 +24,7 @@ _PERCENTAGE = r"^(fit|0|[1-9][0-9]{0,8}(\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?
 
 
 def percentage(value: str | float) -> float | None:
-    """Return the percentage in a text such as "5%", or in a number; None for other texts.
+    """Return the percentage in a text such as "5%" or in a number, or None for any other text.
 
     Raises PydanticCustomError for a number between 0 and 1 without a % sign, which may be meant as a fraction.
     """
@@ -40,7 +40,7 @@ def percentage(value: str | float) -> float | None:
 
 
 def _accept(value: object) -> str | float | None:
-    """Validate and return a value of `accept`. Raises PydanticCustomError for an invalid one."""
+    """Validate a value of the option `accept` and return it; raises PydanticCustomError for an invalid one."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
@@ -48,7 +48,8 @@ def _accept(value: object) -> str | float | None:
     percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # `value` is a number or a text
     if not isinstance(value, str):
         return percent
-    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` rejects any other percentage.
+    # `target` rejects any other percentage, so return it as given.
+    is_other = percent is None or not 0 <= percent <= float_info.max
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
@@ -80,7 +81,10 @@ _OTHER_PROFILES = {
 
 
 def profile_choice(value: object) -> ProfileChoice:
-    """Validate a profile by name or as weights by pool, also in texts such as fast=3,slow=1. Raises OptionError."""
+    """Validate a profile, given by name or as weights of pools, also in texts such as fast=3,slow=1.
+
+    Raises OptionError for any other value.
+    """
     if isinstance(value, str) and (value in _PROFILES or re.fullmatch(_SLOWER, value)):
         return value
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
@@ -88,7 +92,7 @@ def profile_choice(value: object) -> ProfileChoice:
     with suppress(ValueError, TypeError):
         named_weights = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
         weights = {str(name): float(weight) for name, weight in named_weights.items() if not isinstance(weight, bool)}
-        # A name that is given twice has two weights, so refuse values with repeated names.
+        # A name given twice would have two weights, so refuse such values.
         is_of_each = len(weights) == (len(named_weights) if isinstance(value, Mapping) else len(pairs))
         if weights and is_of_each and all(name and 0 < each <= 1e9 for name, each in weights.items()):
             return weights
@@ -98,7 +102,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Validate a profile, or return None; raises PydanticCustomError, as validators of model fields must."""
+    """Validate a profile or None; raises PydanticCustomError, as validators of model fields must."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
@@ -168,7 +172,7 @@ class SolveOptions(WireValue):
 
     @property
     def is_usual(self) -> bool:
-        """True if a cached plan may answer this solve: the solver is `auto`, and determinism is not required."""
+        """True if a cached plan may be the answer, because the solver is `auto` and determinism is not required."""
         return self.solver == "auto" and not self.deterministic
 
     @property
@@ -178,7 +182,7 @@ class SolveOptions(WireValue):
 
     @property
     def max_slowdown(self) -> float | None:
-        """The percentage by which costs may exceed the least cost, or None if the profile has no such limit."""
+        """The percentage by which the cost may exceed the least cost, or None if the profile sets no such limit."""
         slower = re.fullmatch(_SLOWER, self.profile) if isinstance(self.profile, str) else None
         return None if slower is None else float(slower[1])
 
@@ -197,17 +201,18 @@ class SolveOptions(WireValue):
         if problem.objective == PEAK_THEN_COST:
             if self.profile is not None:
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
-            return "size"  # the first search of `size` also minimises the peak
+            return "size"  # The first search of profile `size` also minimises the peak, so use that profile.
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"
-        # Solvers chosen by name also report "optimal" only if all goals are proved, so use the same profile for them.
+        # Solvers chosen by name must also prove all goals to report "optimal", so use the same profile for them.
         return profile_of(problem, wanted)
 
     def check(self) -> None:
         """Raise OptionError for an invalid option value.
 
-        All entrances call this. Seeds from Python and from workers may exceed the limit of seeds in JSON.
+        All entrances (ways to call memplan) call this. Seeds from Python and from workers may exceed the limit of seeds
+        in JSON.
         """
         if not 0 <= self.seed < 2**63:
             raise OptionError(f"seed: must be at least 0 and below 2^63, got {excerpt(self.seed)}")
@@ -218,11 +223,11 @@ class SolveOptions(WireValue):
         self.target()
 
     def recorded_options(self) -> dict[str, Any]:
-        """Return the options that a deterministic plan records."""
+        """Return the options that differ from their defaults, by name, as a deterministic plan records them."""
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return the quality at which the search may end early; None: prove the plan. Raises OptionError."""
+        """Return the quality at which the search may end early, or None to search for a proof; raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

@@ -1,10 +1,10 @@
 """Parts of an instance with all or no conflicts between them, planned separately and then combined.
 
 Parts without conflicts between them all start at offset 0, and the peak is the largest of their peaks. If all buffers
-of one part conflict with all buffers of another, the parts are stacked, and the peak is the sum of their peaks. This
-is exact: in any plan, no byte is used by both parts, and no buffer of one part spans bytes of the other, so closing
-the gaps that one part leaves keeps the plan of the other part valid. Both rules are applied again inside each part. A
-part that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
+of one part conflict with all buffers of another, the parts are stacked, and the peak is the sum of their peaks. This is
+exact: in any plan, no byte is used by both parts, and no buffer of one part spans bytes of the other. So closing the
+gaps that one part leaves keeps the plan of the other part valid. Both rules are applied again inside each part. A part
+that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _LEAVES_SHARE = 0.8
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of a one-pool instance, and offer their combined plan and bound; do nothing without parts."""
+    """Plan the parts of an instance with one pool, and offer their combined plan and bound.
+
+    Does nothing if the instance cannot be divided.
+    """
     near = _conflict_masks(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
@@ -39,7 +42,7 @@ def solve(instance: Instance, search: Search) -> None:
     if result is None:
         return
     end, bound = result
-    # Rounded offsets of stacked parts may leave gaps that other plans avoid, so the sum of bounds is then no bound.
+    # Rounding the offsets of stacked parts may leave avoidable gaps, so the sum of the bounds then proves nothing.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
     if end <= instance.pools[0].capacity:
@@ -49,7 +52,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _Parts:
-    """The planner of parts. It fills `offset`; `is_exact` is true while the sum of the parts' bounds is a bound."""
+    """The planner of parts, which fills `offset`; `is_exact` is true while the sum of the parts' bounds is a bound."""
 
     def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
@@ -58,10 +61,10 @@ class _Parts:
         self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
 
     def plan(self, part: int) -> tuple[int, int] | None:
-        """Plan a part from offset 0, and return (end, lower bound on the end), or None if the time is over."""
+        """Plan a part from offset 0 up; return its end and a lower bound on the end, or None without a plan."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
-            # Offset 0 may be illegal where alignment counts from an address, so use the lowest legal offset.
+            # Where alignment counts from an address, offset 0 may be illegal, so use the lowest legal offset.
             self.offset[i] = self.instance.lowest[0, i]
             end = int(self.offset[i] + self.instance.size[i])
             return end, end
@@ -84,7 +87,7 @@ class _Parts:
         return end, bound
 
     def _plan_leaf(self, part: int) -> tuple[int, int] | None:
-        """Plan a leaf with the portfolio, and return (end, lower bound on the end), or None without a plan."""
+        """Plan an indivisible part by the portfolio; return its end and a lower bound on it, or None without a plan."""
         members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
@@ -99,7 +102,7 @@ class _Parts:
 
 
 def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
-    """Return the instance of the given buffers, in a pool without a size limit."""
+    """Return the instance of the given buffers in a pool of unlimited size, with the peak as its objective."""
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True
     own = part_of(instance, chosen)
@@ -108,18 +111,18 @@ def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
 
 
 def _members_of(part: int) -> list[int]:
-    """Return the buffers of a part, a bit mask, in ascending order."""
+    """Return the buffers of a part, given as a bit mask, in ascending order."""
     return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
 def _conflict_masks(instance: Instance) -> list[int]:
-    """Return the buffers that conflict with each buffer, as bit masks."""
+    """Return, for each buffer, a bit mask of the buffers that conflict with it."""
     near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
-    """Return the connected components of a part's conflict graph, or of its complement if `opposite`, as bit masks."""
+    """Return, as bit masks, the connected components of a part's conflict graph, or of its complement if `opposite`."""
     components, remaining = [], part
     while remaining:
         here = front = remaining & -remaining
@@ -134,7 +137,7 @@ def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
 
 
 def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
-    """Yield the list of buffers of each leaf: a part that cannot be divided further."""
+    """Yield the buffers of each leaf, which is a part that cannot be divided further."""
     for opposite in (False, True):
         inner = _components(near, part, opposite=opposite)
         if len(inner) > 1:

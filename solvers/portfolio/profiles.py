@@ -1,6 +1,6 @@
-"""Profiles for several pools: the order in which quantities are minimized.
+"""Profiles for several pools: each determines the order in which the ends of pools and the cost are minimized.
 
-For `balanced`, a first search minimizes the peak of the last pool, and a second one the cost. For `size`, there is only
+For `balanced`, a first search minimizes the end of the last pool, and a second one the cost. For `size`, there is only
 the first search. For `speed`, there is only the second one, without a limit on the last pool. It starts from the best
 plan that fills the pools in order, the largest buffers first, as Cadence's planners do.
 """
@@ -54,7 +54,7 @@ def solve_profile(
     is_quick: bool = False,
     watch: Callable[[Callable[[], SolveResult | None]], object] = ignore_report,
 ) -> SolveResult:
-    """Solve a problem by a profile within one time limit. Raises OptionError.
+    """Solve a problem by a profile within one time limit; raises OptionError for options that do not suit it.
 
     `watch` is called once per search, with a function that returns the search's best result so far.
     """
@@ -81,7 +81,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile; the caller sends the result of each. Return the profile's result."""
+    """Yield the searches of a profile, to each of which the caller sends the result; return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -96,7 +96,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     least = replace_profile(problem, "size")
     is_last = profile == "size" or not _has_costs(problem)
     is_whole = is_last or options.accept == "fit"
-    # The first of two searches counts only the last pool.
+    # The first of two searches counts only the last pool, so it may end once that pool's end is proved least.
     wanted = options if is_whole else half.model_copy(update={"accept": options.accept or 0.0})
     first = yield ProfileSearch(least, wanted, start, 1.0 if is_whole else 0.5)
     if is_last or first.plan.status == "infeasible":
@@ -118,17 +118,17 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
 
 
 def _last_end(plan: Plan) -> int:
-    """Return the end of the last pool in a plan, in bytes."""
+    """Return the end of the last pool in a plan, in bytes; 0 if the pool is empty."""
     return plan.pools[-1].used or 0
 
 
 def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Fill the pools in order for a starting plan, unless a better one is given; then minimize the cost."""
+    """Fill the pools in order for a starting plan, unless a better one is given, and then minimize the cost."""
     filled: list[Plan] = []
     for step in _filling_searches(problem, options, start):
         try:
             step_result = yield step
-        except OptionError:  # The planner does not support the problem.
+        except OptionError:  # The planner does not support the problem, so try the next.
             continue
         if step_result.plan.status == "infeasible" or options.accept == "fit":
             return _profile_result(problem, "speed", step_result)
@@ -146,7 +146,7 @@ def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -
 def _filling_searches(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
     """Yield searches that fill the pools in order: Cadence's planners, or greedy orders for large problems.
 
-    A search from a given starting plan comes first, to compute the cost of that plan.
+    If a starting plan is given, the first search only computes its cost.
     """
     wanted = replace_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
@@ -159,7 +159,7 @@ def _filling_searches(problem: Problem, options: SolveOptions, start: Plan | Non
 
 
 def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
-    """Minimize the weighted sum of the pools' ends; each search covers a region of ends."""
+    """Minimize the weighted sum of the pools' ends, by searches that each cover a region of possible ends."""
     search, target = WeightedEnds.from_problem(problem, weights), options.target()
     each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
     last: SolveResult | None = None
@@ -183,7 +183,7 @@ def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[s
 
 
 def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
-    """Minimize the end of the last pool within a percentage of the least cost, then minimize the cost.
+    """Minimize the last pool's end while the cost is within a percentage of the least, and then minimize the cost.
 
     A smaller last pool never reduces the cost, so bisection finds the end.
     """
@@ -213,13 +213,13 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
-    if fast.plan.cost != fast.plan.cost_lower_bound:  # Without a proved least cost, the cost limit is unproved.
+    if fast.plan.cost != fast.plan.cost_lower_bound:  # The least cost is not proved, so neither is the cost limit.
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
 
 
 def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Minimize the peak, then the cost among plans that use no more of any pool."""
+    """Minimize the peak, and then the cost among plans that use no more bytes of any pool."""
     first = yield ProfileSearch(problem.model_copy(update={"objective": "peak"}), options, start, 0.5)
     named: dict[str, object] = {"problem_hash": problem_hash(problem)}
     if not first.plan.placements:
@@ -236,12 +236,12 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
         found = first if first.stop_reason not in ("proved", "accepted") else replace(first, stop_reason="work_limit")
         return replace(found, plan=least.model_copy(update=named | open_cost), assignment=None, bound=None)
     is_best = least.status == plan.status == "optimal"
-    # If the least peak is not proved, the second plan may have an even lower peak, so report the second plan's values.
+    # Without a proof of the least peak, the second plan may have a lower one, so report the second plan's values.
     pools = tuple(
         row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
         for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)
     )
-    # The cost bound holds only for plans with the least peak, so report the bound only if that peak is proved.
+    # The cost bound holds only for plans of least peak, so report it only if that peak is proved.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     named |= {
@@ -258,7 +258,7 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
 
 
 def _has_costs(problem: Problem) -> bool:
-    """Return True if plans can differ in cost: pairs have prices, or a buffer may use several pools."""
+    """Return True if plans can differ in cost, because pairs have prices or a buffer may use several pools."""
     table = problem.buffers
     return bool(
         problem.reuse or table.rules["forbid_pools"] or any(use.weight is not None for use in problem.bank)
@@ -266,7 +266,7 @@ def _has_costs(problem: Problem) -> bool:
 
 
 def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
-    """Return the end of each pool in a plan, including buffers of size zero."""
+    """Return the end of each pool in a plan, in bytes, where zero-size buffers count with their offsets."""
     rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
     empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
     for row in plan.placements if empty else ():
@@ -276,20 +276,20 @@ def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
 
 
 def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
-    """Return the problem with least cost as its objective, and a last pool that ends at `end`."""
+    """Return the problem of minimizing the cost with a last pool of `end` bytes."""
     wanted = replace_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
 def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return the result of a single search as the result of the profile."""
+    """Return the result of one search, marked as the result of the profile for the whole problem."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
 def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return the result of one search of a profile as its result so far: without bounds, costs and proofs."""
+    """Return one search's result as the profile's result so far, without bounds, costs and proofs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
     pools = tuple(
@@ -302,12 +302,12 @@ def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> So
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Return True if all pools end at their lower bounds; with priced pairs, a search may end without this."""
+    """Return True if all pools end at their lower bounds; with priced pairs, a search may end before that."""
     return all(row.used == row.lower_bound for row in pools)
 
 
 def _balanced_result(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
-    """Return the result of `balanced`: the last pool's bound from the first search, all else from the second."""
+    """Return the result of `balanced`: the last pool's bound from the first search, and all else from the second."""
     plan = second.plan
     if not plan.placements:
         return replace(interim_result(problem, "balanced", first), stop_reason=second.stop_reason)

@@ -113,7 +113,7 @@ _OTHER_WORDS = {
 
 
 def find(name: str) -> SolverRow:
-    """Return the row of an installed solver. Raises OptionError for an unknown name or a missing package."""
+    """Return the row of the solver with this name; raises OptionError if it is unknown or lacks a package."""
     if name not in BY_NAME:
         names = ", ".join(BY_NAME)
         planners = reference_planners()

@@ -26,8 +26,8 @@ class SolverRow:
     """A registered solver. `where` is the location `module:function` of a callable `(instance, search) -> None`.
 
     `can` names the instance features that it supports, and `needs` the packages that it imports. An `is_isolated`
-    solver runs in a child process. Bounds and infeasibility claims of an `is_trusted` solver need no second opinion;
-    `proves` is True if it makes such claims. Unless it is chosen by name, a solver runs only on instances with
+    solver runs in a child process. Bounds and infeasibility claims of an `is_trusted` solver need no second opinion.
+    `proves` is True if the solver makes such claims. Unless it is chosen by name, it runs only on instances with
     `at_least` to `at_most` buffers, at least `memories_at_least` memories, all features in `must_have` and, if it
     `needs_mixed_alignments`, buffers of different alignments. `quick` is the location of a function that finds first
     plans quickly. `suits` is the location of a further condition, `(instance) -> bool`. Both are usually empty.
@@ -55,10 +55,10 @@ class SolverRow:
         return all(map(is_installed, self.needs))
 
     def can_solve(self, instance: Instance) -> bool:
-        """Return True if the further condition `suits` holds for an instance, or if there is none."""
+        """Return True if an instance meets the solver's further condition `suits`, or if there is none."""
         return not self.suits or bool(import_object(self.suits)(instance))
 
     @cached_property
     def function(self) -> Solver:
-        """The solver's function, which is imported at its first use."""
+        """The solver's callable `(instance, search) -> None`, imported at its first use."""
         return cast(Solver, import_object(self.where))

@@ -1,4 +1,4 @@
-"""Solving a problem: the main entry point, with one deadline and one result."""
+"""The main entry point for solving a problem, with one deadline and one result."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ def solve(
 ) -> Plan:
     """Return the best plan of a problem found in time, verified, with a proof or with its gap to the lower bound.
 
-    Returns within the time limit plus half a second; a deterministic search, which counts work, returns within ten
-    times the limit or 30 s. Options in `named` take precedence over `options`. `solver` may also be `module:function`,
-    the caller's own planner, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan.
-    If it is valid for the problem, the result is at least as good. If it belongs to another problem, its pools and the
-    order of its offsets serve as a warm start. A quick solve runs the first solver of each stage and no engines; if the
-    search is then unfinished, the stop reason is "time_limit". Raises OptionError for a wrong option or a solver that
-    does not support the problem, and InvalidPlanError if the best plan does not pass the verifier.
+    Returns within the time limit plus half a second. A deterministic search, which counts work, returns within ten
+    times the limit or 30 s. Options in `named` take precedence over `options`. The option `solver` may also be
+    `module:function`, the caller's own planner, which runs in a child process (`memplan.solvers.reference.own`).
+
+    `start` is a known plan. If it is valid for the problem, the result is at least as good. If it belongs to another
+    problem, its pools and the order of its offsets serve as a warm start. A quick solve runs the first solver of each
+    stage and no engines. If the search is then unfinished, the stop reason is "time_limit". Raises OptionError for a
+    wrong option or a solver that does not support the problem, and InvalidPlanError if the best plan does not pass the
+    verifier.
     """
     found = search_plan(problem, options, start=start, is_quick=is_quick, control=control, **named)
     return require_valid_plan(problem, found)
 
 
 def require_valid_plan(problem: Problem, plan: Plan) -> Plan:
-    """Return the plan unchanged if the verifier accepts it. Raises InvalidPlanError otherwise."""
+    """Return the plan unchanged if the verifier accepts it; raises InvalidPlanError otherwise."""
     if violations := verify(problem, plan):
         by = "" if plan.solver is None else f" of {plan.solver}"
         raise InvalidPlanError(f"a plan{by} did not pass the verifier: {violations[0].message}")
@@ -58,7 +60,7 @@ def search_plan(
     control: Control = Control(),
     **named: Any,
 ) -> Plan:
-    """Return the plan of `solve` without verification, for callers that change the plan and verify the result."""
+    """Return the plan of `solve` before its verification, for callers that change the plan and verify the result."""
     fields = SolveOptions.model_fields
     if unknown := named.keys() - fields.keys():
         raise OptionError(f"solve: {min(unknown)} {unknown_field((min(unknown),), fields)[0]}")
@@ -80,14 +82,15 @@ def search_plan(
 
         result = solve_profile(problem, options, control, profile, start, is_quick)
     elif is_own:
-        # Few callers have their own planner, so import this module only when needed.
+        # Few callers have their own planner, so import the module for it only here.
         from memplan.solvers.reference.own import planner_by_name
 
         if options.deterministic:
             raise OptionError("deterministic: must not be given with your own planner")
         planner = planner_by_name(options.solver, options.time_limit_s)
         result = OneSearch(problem, options, control, planner=planner).finish()
-        if len(problem.pools) > 1 and problem.objective == "peak":  # A caller's own planner ignores costs.
+        # A caller's own planner ignores costs, so its profile is "size".
+        if len(problem.pools) > 1 and problem.objective == "peak":
             result = replace(result, plan=result.plan.model_copy(update={"profile": "size"}))
     else:
         result = OneSearch(problem, options, control, start=start, is_quick=is_quick).finish()
@@ -100,7 +103,7 @@ def search_plan(
 def _solve_equal_pools(
     problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
 ) -> Plan:
-    """Return the plan of pools of equal use, found by solving the equivalent problem with one pool."""
+    """Return a plan for pools that must have equal use, found by solving the equivalent problem with one pool."""
     from memplan.solvers.formulation.equal_use import EqualPools
 
     if options.profile is not None:

@@ -1,7 +1,7 @@
 """The portfolio: stages of solvers, which run one after another within the remaining time.
 
-Greedy orders come first, and solve most real problems with proof. Then the searches run side by side, and engines last
-if the exact search does not suit the instance. Every stage starts from the best assignment so far; all stop when it
+Greedy orders come first, and solve most real problems with proof. Then the searches run side by side. Engines run last,
+if the exact search does not suit the instance. Every stage starts from the best assignment so far, and all stop when it
 meets the bound. If an external engine makes a claim without a witness, another solver must confirm it.
 """
 
@@ -39,11 +39,11 @@ SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 
 
 class SolverFaultWarning(RuntimeWarning):
-    """Warns that a solver raised an exception. The search continues with the other solvers."""
+    """The warning that a solver raised an exception, after which the search continues with the other solvers."""
 
 
 class Failure(NamedTuple):
-    """A solver that failed, with its error: the last stack frames, and a line with the exception's type and message."""
+    """A failed solver, and its error as text: the last stack frames, and the exception's type and message."""
 
     solver: str
     error: str
@@ -53,12 +53,15 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The last line of the error, without the stack frames."""
+        """The last line of the error, which has the exception's type and message without the stack frames."""
         return (self.error.strip().splitlines() or ["it did not say why"])[-1]
 
 
 def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`; one chosen by name runs alone, from greedy's plan. Raises OptionError."""
+    """Return the stages for an option value `solver`: those of the portfolio for "auto", else greedy and the solver.
+
+    Raises OptionError if the solver is unknown, cannot be installed, or does not support the instance.
+    """
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
@@ -80,7 +83,7 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
         ]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
-    # The exact search uses all remaining time, so no engines follow it.
+    # The exact search uses all remaining time, so leave out the engines after it.
     if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
         rows = [[row for row in stage if not row.is_isolated] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
@@ -92,7 +95,7 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
-    """Return True if `auto` may try a solver on an instance."""
+    """Return True if `auto` may run a solver on an instance, judged by size, features and installed packages."""
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
@@ -101,13 +104,14 @@ def _suits(row: SolverRow, instance: Instance) -> bool:
 
 
 def _has_mixed_alignments(instance: Instance) -> bool:
+    """Return True if the buffers of an instance have different alignments."""
     return "alignment" in instance.features and int(instance.alignment.min()) < int(instance.alignment.max())
 
 
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
     """Run stages until the search is over, and return the failures of their solvers.
 
-    The failure of a solver is a warning. For the solver `named`, there is no warning, as the caller raises an error.
+    An exception in a solver also gives a warning, except for the solver `named`, for which the caller raises an error.
     """
     failures: list[Failure] = []
     for stage in wanted:
@@ -123,7 +127,7 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named
 
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[Failure]) -> None:
-    """Run the solvers of a stage in parallel, the first one with a head start, which often suffices."""
+    """Run the solvers of a stage in parallel. The first one gets a head start, which is often sufficient."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
@@ -146,12 +150,12 @@ def _run_solver(
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
-    except UnbuiltError:  # No solver can run without the core.
+    except UnbuiltError:  # No solver can run without the core, so report this at once.
         raise
-    except MemoryError as error:  # Keep the results of other solvers if one solver runs out of memory.
+    except MemoryError as error:  # One solver's lack of memory must not lose other results, so record a failure.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
-        # For the named solver, the caller raises an error, so do not warn: filters may turn warnings into errors.
+        # The caller raises an error for the named solver, so do not warn: filters may turn warnings into errors.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)
@@ -159,6 +163,7 @@ def _run_solver(
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[Failure]) -> None:
+    """Run an external engine in a child process, and add its failure to `failures`."""
     from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 
     try:

@@ -1,7 +1,8 @@
 """Solvers in child processes, which are killed at the end of the search.
 
-Without this, CP-SAT's presolve could exceed the deadline; also, OR-Tools and highspy cannot be loaded into the same
-process. The parent sends one task. The child sends each result at once, so that results count even if it is killed.
+Without a child process, CP-SAT's presolve could exceed the deadline. Also, OR-Tools and highspy cannot be loaded into
+the same process. The parent sends one task. The child sends each result at once, so that results count even if it is
+killed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_
 
 
 class EngineError(Exception):
-    """The child process of a solver failed. The message is the solver's error."""
+    """The error that the child process of a solver failed; the message is that of the solver."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
-    """Run a solver in a child process until it returns or the search is over. Raises EngineError if it fails."""
-    # A killed engine cannot remove its files, so this process removes the engine's folder.
-    # Only CBC writes files, so all other engines still work without space for a folder.
+    """Run a solver in a child process until it returns or the search is over; raises EngineError if it fails."""
+    # A killed engine cannot remove its files, so this process removes the folder with them.
+    # Only CBC writes files, so run the engine without a folder if the disk is full.
     try:
         folder = make_temporary_folder()
     except OSError:
@@ -55,7 +56,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
-                if search.is_over:  # The end of the search killed the child process.
+                if search.is_over:  # The end of the search killed the child process, so this is no failure.
                     return
                 raise EngineError(f"{row.name}: {error}") from error
             if word == "failed":
@@ -68,7 +69,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
 
 
 def _next_message(child: ChildProcess) -> tuple[Any, ...]:
-    """Return the child's next message. Raises EngineError if the child has ended or the message is invalid."""
+    """Return the child's next message; raises EngineError if the child has ended or the message is invalid."""
     try:
         message = child.answer()
     except EOFError:
@@ -82,7 +83,7 @@ def _next_message(child: ChildProcess) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class EngineTask:
-    """The parent's task for the child: a solver, an instance, and the initial state of the search."""
+    """The task that the parent sends to the child: a solver, an instance, and the state of the search so far."""
 
     row: SolverRow
     instance: Instance
@@ -96,7 +97,7 @@ class EngineTask:
 
 @dataclass(eq=False)
 class Remote(Search):
-    """The search state of a solver in a child process, which sends all results to the parent."""
+    """The state of the search in a child process, which sends all results of the solver to the parent."""
 
     parent: Parent = field(kw_only=True)
 
@@ -116,7 +117,7 @@ class Remote(Search):
         self.parent.send(["claim_infeasible", by])
 
     def run_out_of_time(self) -> None:
-        """Report to the parent that the time of the solver is over."""
+        """Report to the parent that the solver's own time is over."""
         self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:
@@ -125,7 +126,7 @@ class Remote(Search):
 
 
 def main() -> None:
-    """Run the child process: solve the parent's task, and send each result when it is found."""
+    """Run the child process: solve the parent's task, and send each result as soon as it is found."""
     parent = Parent()
     task: EngineTask = parent.task
     search = Remote(

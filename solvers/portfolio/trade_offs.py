@@ -1,6 +1,6 @@
 """Trade-offs between pools: the least weighted sum of their ends, and the smallest slow pool within a slowdown.
 
-Both solve a sequence of problems with smaller and smaller pools, so that all solvers, proofs and the verifier are used
+Both solve a sequence of problems with smaller and smaller pools. So all solvers, proofs and the verifier are used
 unchanged.
 """
 
@@ -30,8 +30,8 @@ class WeightedEnds:
     """The search for the least sum of weight * end over the pools, by branching on regions of ends.
 
     A region contains the ends from `low` to `high`. Once its best plan is known, a plan with a smaller sum must have a
-    smaller end in some pool. So the rest is divided by the heaviest pool whose end is smaller. The best sum so far
-    limits all ends.
+    smaller end in some pool. So the rest of the region is divided by the heaviest pool whose end is smaller. The best
+    sum so far limits all ends.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class WeightedEnds:
 
     @classmethod
     def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
-        """Return the search for a problem, with its pools sorted by their weights, which are 0 by default."""
+        """Return the search for a problem, whose pools are sorted by weight; pools without a given weight have 0."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])
         fields = {name: getattr(problem, name) for name in Problem.model_fields}
@@ -62,15 +62,15 @@ class WeightedEnds:
 
     @property
     def bound(self) -> Fraction | float:
-        """A lower bound on the weighted sum of every plan."""
+        """A lower bound on the weighted sum of the ends in every plan."""
         return min(self.value, self.left, *(value for value, _, _ in self.regions[:1]))
 
     def is_within(self, gap: float | None) -> bool:
-        """Return True if the best plan's sum is within the relative gap of the bound; any plan is, for None."""
+        """Return True if the best plan's sum is within the relative gap of the bound; None accepts any plan."""
         return self.best is not None and (gap is None or self.value <= self.bound * (1 + Fraction(gap)))
 
     def boxes(self) -> Iterator[tuple[Problem, Ends, Ends]]:
-        """Yield (problem, low, high) of each next region, until no region can improve the sum."""
+        """Yield (problem, low, high) for one region of ends after another, until no region can improve the sum."""
         for k in range(SEARCHES_AT_MOST):
             if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
                 return
@@ -80,7 +80,7 @@ class WeightedEnds:
                 yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Store the plan found in a region, and add the rest of the region as new regions."""
+        """Record the plan found in a region, and add what remains of the region as new regions."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"
@@ -97,16 +97,16 @@ class WeightedEnds:
                 low = (*low[:q], max(low[q], ends[q]), *low[q + 1 :])
 
     def _add_region(self, low: Ends, high: Ends) -> None:
-        """Add a region, unless no plan in it can improve the sum."""
+        """Add a region of ends to those to search, unless no plan in it can improve the sum."""
         if (value := self._min_sum(low, high)) < self.value:
             heapq.heappush(self.regions, (value, low, high))
 
     def _weighted_sum(self, ends: Ends) -> Fraction:
-        """Return the weighted sum of ends."""
+        """Return the sum of weight * end over the pools, exactly."""
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return a lower bound on the sum in a region: its ends together must hold the bytes alive at once."""
+        """Return a lower bound on the sum in a region, where the ends must provide the bytes that are alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
         missing, least_sum = max(0.0, self.total - sum(low)), self._weighted_sum(low)
@@ -116,7 +116,7 @@ class WeightedEnds:
         return least_sum if missing == 0 else inf
 
     def _end_limits(self, low: Ends, high: Ends) -> Ends:
-        """Return the largest ends in a region that allow a sum below the best one."""
+        """Return, for each pool, the largest end in a region that still allows a sum below the best one."""
         if self.value == inf:
             return high
         spare = Fraction(self.value) - self._weighted_sum(low)
@@ -126,13 +126,13 @@ class WeightedEnds:
         )
 
     def _capped_problem(self, high: Ends) -> Problem:
-        """Return the problem with pools that end at `high`."""
+        """Return the problem with each pool limited to its end in `high`."""
         sizes = [None if most == inf else int(most) for most in high]
         pools = [pool.model_copy(update={"size": size}) for pool, size in zip(self.problem.pools, sizes, strict=True)]
         return self.problem.model_copy(update={"pools": tuple(pools)})
 
     def plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan with the pools of `problem` and the weighted sum, or None if no plan was found."""
+        """Return the best plan, with its weighted sum and the pools as in `problem`, or None if no plan was found."""
         plan, bound = self.best, self.bound
         if plan is None:
             return None

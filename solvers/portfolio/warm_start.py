@@ -1,4 +1,4 @@
-"""Assignments derived from known plans, as warm starts of a search."""
+"""Warm starts of a search: assignments (pools and offsets in units) derived from known plans."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memplan.solvers.packing.place import drop_buffers
 def assignment_of(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return (pool, offset in units) of each buffer of an instance, from placements that are valid for the problem.
+    """Return (pool, offset in units) of each buffer of an instance, from placements valid for the problem.
 
     Offsets that are not multiples of the unit are moved down. Returns None if that is impossible, or once flag[0] is
     not 0.
     """
-    # A plan may name empty pools that the problem does not have, so give these pools the number ABSENT.
+    # A plan may name empty pools that the problem lacks, so give these the number ABSENT.
     pools = np.array([problem.pool_index.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
     pool, offset = pools[placements.pool], placements.offset
     if placements.ids != problem.buffers.ids:
@@ -36,10 +36,10 @@ def assignment_of(
 def mended_assignment(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return an assignment that keeps the valid part of placements of which some are missing or invalid.
+    """Return an assignment derived from placements of which some are missing or invalid.
 
     Buffers stay in their pools where allowed, and keep the order of their offsets. Each moves down to the lowest free
-    offset; buffers without an old offset come last. Returns None if a buffer does not fit in this order, or once
+    offset. Buffers without an old offset come last. Returns None if a buffer does not fit in this order, or once
     flag[0] is not 0.
     """
     at = np.array([placements.row_of.get(name, ABSENT) for name in problem.buffers.ids], dtype=np.int64)

@@ -19,7 +19,7 @@ _LINGER_S = 1.0
 
 
 class _Watcher:
-    """The running searches of this process, and the thread that checks them."""
+    """The running searches of this process, and the one thread that checks all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,11 +28,12 @@ class _Watcher:
 
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
-        """Stop the search at its deadline or when it is cancelled, while the block runs."""
-        check_search(search, cancelled)  # A search cancelled before its start must not run.
+        """Stop the search at its deadline or when it is cancelled, for as long as the block runs."""
+        check_search(search, cancelled)  # A search may be cancelled before its start, so check it now.
         with self._lock:
             self._running[search] = cancelled
-            if self._thread is None or not self._thread.is_alive():  # Threads do not survive a fork.
+            # Threads do not survive a fork, so start another one if needed.
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._check_repeatedly, name="memplan-watch", daemon=True)
                 self._thread.start()
         try:
@@ -42,7 +43,7 @@ class _Watcher:
                 del self._running[search]
 
     def _check_repeatedly(self) -> None:
-        """Check the running searches regularly, until there have been none for a while."""
+        """Check the running searches regularly, and end once there have been none for a while."""
         idle_since = time.monotonic()
         while True:
             time.sleep(_LOOK_EVERY_S)
@@ -59,7 +60,7 @@ class _Watcher:
 
 
 def check_search(search: Search, cancelled: threading.Event | None) -> None:
-    """Stop a search that was cancelled or has passed its deadline."""
+    """Stop a search that was cancelled or whose deadline has passed."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over

@@ -1,7 +1,7 @@
-"""Work in a separate thread, which the waiting thread can abandon.
+"""Work in a separate thread, which the waiting thread can abandon at a deadline.
 
 Searches check their deadlines, but code that reads, compiles or arranges data does not. A thread cannot be stopped from
-outside, so abandoned work runs on until the process ends.
+outside, so abandoned work continues until the process ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class _WorkThread(threading.Thread):
-    """A thread whose work may be abandoned."""
+    """A thread whose work may be abandoned, which `is_abandoned` records."""
 
     is_abandoned = False
 
@@ -29,7 +29,10 @@ _writing = threading.Lock()
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Protect the writing of a file; abandoned work ends here instead of writing the file."""
+    """Protect the writing of a file, so that work is abandoned only before or after it.
+
+    Work that was abandoned already ends here, by SystemExit, instead of writing the file.
+    """
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):
             raise SystemExit
@@ -39,7 +42,7 @@ def writing() -> Iterator[None]:
 def run_in_thread(
     work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
-    """Run `work` in a thread, and call `meanwhile` several times a second; return its result or raise its error.
+    """Run `work` in a thread and return its result or raise its error; call `meanwhile` several times a second.
 
     The main thread handles signals, so it must not be inside a kernel when a signal arrives. Once `left_s` returns 0,
     the work is abandoned and TimeoutError raised.
@@ -57,15 +60,15 @@ def run_in_thread(
 
     thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
     thread.start()
-    try:  # Wait for an event, because `join` would return early after a signal.
+    try:  # `join` would return early after a signal, so wait for an event.
         while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
             if left_s() <= 0:
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # A signal may also end the wait, so catch every exception.
+    except BaseException:  # A signal handler may end the wait by any exception, so catch every one.
         thread.is_abandoned = True
-        with _writing:  # Let the abandoned thread complete a file that it is writing.
+        with _writing:  # The abandoned thread may be writing a file, so let it complete the file.
             raise
     for error in errors:
         raise error

@@ -1,8 +1,8 @@
 """The parent's side of a child process that may be killed: its task, its messages, and its end.
 
-A child has its own process group, so that its descendants end with it. It stays in the session of its parent, within
-which niceness is compared. The task is pickled, because this process creates it. Messages from the child are JSON with
-arrays and never pickles, because untrusted input may influence them.
+A child has its own process group, so that its descendants end with it. It stays in the session of its parent, because
+niceness counts only within a session. The task is pickled, because this process creates it. Messages from the child are
+JSON with arrays and never pickles, because untrusted input may influence them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
 
 
 def reading_memory(count: int) -> int:
-    """Return the memory limit, in bytes, of a child that reads `count` bytes."""
+    """Return the memory limit, in bytes, of a child that reads a file of `count` bytes."""
     return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
 
 
@@ -63,7 +63,7 @@ def start_module(
 
 @dataclass
 class ForkedProcess:
-    """A forked process: its id, its pipes, and its exit status once it has ended."""
+    """A forked process: its id, its pipes, and its exit status, which is None while it runs."""
 
     pid: int
     stdin: IO[bytes]
@@ -72,10 +72,10 @@ class ForkedProcess:
 
 
 class ChildProcess:
-    """A child process that runs a module until the block ends or it is killed; `stopped_by` is the exceeded limit.
+    """A child process that runs a module until the block ends or a limit is exceeded, which `stopped_by` then names.
 
-    It is killed once `is_over()`, which a thread calls, returns True, or once it uses more than `most_bytes` of memory;
-    then its messages end. A child with several tasks gets new limits by `limit` for each. The CPU time and the peak
+    It is killed once `is_over()`, which a thread calls, returns True, or once it uses more than `most_bytes` of memory.
+    Then its messages end. A child with several tasks gets new limits by `limit` for each. The CPU time and the peak
     memory of the child and its descendants are known once it has ended. Its environment has the harmless variables of
     this process and those in `environment`. `niceness` is added to the niceness of this process.
     """
@@ -111,7 +111,7 @@ class ChildProcess:
         return self._popen.pid
 
     def limit(self, is_over: Callable[[], bool] | None = None, most_bytes: int | None = None) -> None:
-        """Set new limits. Without limits, the child is not checked."""
+        """Set new limits for the child; without limits, the child is not checked."""
         self._limits = is_over, most_bytes
         if is_over is None and most_bytes is None:
             self._is_limited.clear()
@@ -119,25 +119,25 @@ class ChildProcess:
             self._is_limited.set()
 
     def give(self, task: object) -> None:
-        """Send a task to the child; a child that has ended does not receive it."""
+        """Send a task to the child, unless the child has ended."""
         with contextlib.suppress(BrokenPipeError):
             pickle.dump(task, self._questions, pickle.HIGHEST_PROTOCOL)
             self._questions.flush()
 
     def start(self) -> None:
-        """Let a waiting child begin."""
+        """Send the signal to begin to a child that waits for it."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return the next message, with lists as tuples. Raises EOFError at the end, or ValueError if invalid."""
+        """Return the child's next message, with lists as tuples; raises EOFError at the end, ValueError if invalid."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
         return self._join_arrays(from_json(line))
 
     def _join_arrays(self, value: Any) -> Any:
-        """Return a JSON value with its arrays, whose bytes follow the line of JSON."""
+        """Return a JSON value in which each array is replaced by its content, read from the bytes after the line."""
         if isinstance(value, dict):
             return (
                 self._read_array(*value[""])
@@ -149,7 +149,7 @@ class ChildProcess:
         return value
 
     def _read_array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:
-        """Read an array of the given type and shape from the child's pipe."""
+        """Read an array of the given type and shape from the child's pipe; raises EOFError if bytes are missing."""
         count = np.dtype(kind).itemsize * prod(shape)
         data = self._answers.read(count)
         if len(data) < count:
@@ -163,18 +163,18 @@ class ChildProcess:
         return self._popen.returncode or 0
 
     def kill(self) -> int:
-        """Kill the child and its process group unless it has ended, and return its exit status."""
+        """Kill the child and its process group, unless it has ended, and return its exit status."""
         with self._reaping:
             self._kill_group()
         return self.wait()
 
     def close(self) -> None:
-        """Kill the child and close its pipes. Other threads must not use it afterwards."""
+        """Kill the child and close its pipes; afterwards, no thread may use them."""
         self._closing.set()
         self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
-            with contextlib.suppress(OSError):  # The child process may not have read its task.
+            with contextlib.suppress(OSError):  # A child that has not read its task makes closing fail, so ignore that.
                 pipe.close()
 
     def __enter__(self) -> ChildProcess:
@@ -189,7 +189,7 @@ class ChildProcess:
             is_over, most_bytes = self._limits
             if is_over is not None and is_over():
                 self.stopped_by = "over"
-            # The system's memory limit is not used, because a parser that calls `abort` without memory could hang.
+            # A parser that calls `abort` without memory could hang, so do not use the system's memory limit.
             elif most_bytes is not None and memory_in_use(self.pid) > most_bytes:
                 self.stopped_by = "memory"
             if self.stopped_by is not None:
@@ -200,7 +200,7 @@ class ChildProcess:
 
     def _kill_group(self) -> None:
         """Kill the child's process group, unless the child is known to have ended."""
-        if self._popen.returncode is not None:  # Another process may have the child's id by now.
+        if self._popen.returncode is not None:  # Another process may have the child's id by now, so do not kill it.
             return
         if sys.platform == "win32":
             self._popen.kill()
@@ -209,7 +209,7 @@ class ChildProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     def has_ended(self) -> bool:
-        """Return True once the child has ended or was killed."""
+        """Return True once the child has exited or was killed, and record its exit status."""
         with self._reaping:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
@@ -218,10 +218,10 @@ class ChildProcess:
             return self._popen.returncode is not None
 
     def _exit_status(self) -> int | None:
-        """Return the exit status of the child, or None while it runs."""
+        """Return the exit status of the child, or None while it runs; at its end, record its use of resources."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # Other code in this process has read the child's status.
+        except ChildProcessError:  # Other code has read the child's status, so it is unknown here.
             return -signal.SIGKILL
         if pid == 0:
             return None
@@ -230,7 +230,7 @@ class ChildProcess:
 
 
 def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
-    """Return the memory in use by a process and its descendants, in bytes; 0 if there is no such process.
+    """Return the memory in bytes that a process and its descendants use; 0 if there is no such process.
 
     A forked child shares the memory of its parent, so only the programs that it started are counted.
     """
@@ -247,7 +247,10 @@ def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
 
 
 def _child_ids(pid: int) -> Iterator[int]:
-    """Yield the ids of a process's children where the system lists them; scanning all processes takes milliseconds."""
+    """Yield the ids of a process's children, or none where the system does not list them.
+
+    Scanning all processes instead would take milliseconds.
+    """
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (task / "children").read_text().split())

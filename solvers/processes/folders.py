@@ -1,4 +1,4 @@
-"""Temporary folders of programs that may be killed; their names contain the process id, to find leftovers."""
+"""Temporary folders of processes that may be killed. Their names contain the process id, to find leftovers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
 def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder that this process removes on exit; `remove_leftover_folders` does if it was killed."""
+    """Return a temporary folder, which this process removes on exit.
+
+    If the process is killed, `remove_leftover_folders` removes the folder later.
+    """
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 
 
 def remove_leftover_folders() -> None:
-    """Remove the temporary folders of this user's processes that have ended."""
+    """Remove the temporary folders of this user's processes that ended without removing them."""
     if os.name != "posix":
         return
     for path in Path(tempfile.gettempdir()).glob("memplan-*"):
@@ -27,7 +30,7 @@ def remove_leftover_folders() -> None:
 
 
 def _is_abandoned_folder(path: Path, process: int) -> bool:
-    """Return True if a folder belongs to this user and its process has ended."""
+    """Return True if a folder belongs to this user and the process that made it has ended."""
     try:
         if path.is_symlink() or not path.is_dir() or path.stat().st_uid != os.geteuid():
             return False

@@ -27,17 +27,17 @@ def plain_environment() -> dict[str, str]:
 
 
 def forbid_inspection() -> None:
-    """Prevent other processes of the same user from reading this process's memory and environment."""
+    """Prevent other processes of the same user from reading the memory and environment of this process."""
     _control(_PR_SET_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:
-    """Prevent this process and its children from gaining privileges."""
+    """Prevent this process and its future children from gaining privileges."""
     _control(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def forbid_file_writing() -> None:
-    """Forbid this process to write files; pipes still work."""
+    """Prevent this process from writing to files; writing to pipes still works."""
     if sys.platform != "win32":
         import resource
 
@@ -46,7 +46,7 @@ def forbid_file_writing() -> None:
 
 
 def limit_memory(most_bytes: int) -> None:
-    """Limit the memory of this process; allocations beyond the limit raise MemoryError."""
+    """Limit the memory of this process to `most_bytes`; allocations beyond the limit raise MemoryError."""
     if sys.platform != "win32":
         import resource
 
@@ -55,6 +55,6 @@ def limit_memory(most_bytes: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    """Set an option of this process by the system call prctl, on Linux only."""
+    """Set an option of this process by the system call prctl; does nothing on systems other than Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -18,7 +18,7 @@ from memplan.solvers.processes.harden import forbid_new_privileges
 
 
 class Parent:
-    """The connection to the parent process. This process ends with the parent; output of libraries is sent to stderr.
+    """The connection of a child process to its parent, with which it ends; output of libraries is sent to stderr.
 
     `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
     process, which cannot gain privileges. A process that `is_kept` has no first task: it waits for each task by
@@ -37,30 +37,30 @@ class Parent:
             threading.Thread(target=self._end_with_parent, daemon=True).start()
 
     def next_task(self) -> Any:
-        """Wait for the next task and return it. Raises EOFError if there are no more tasks."""
+        """Wait for the next task from the parent and return it; raises EOFError if there are no more tasks."""
         return pickle.load(sys.stdin.buffer)
 
     def send(self, answer: object) -> None:
         """Send a message as a line of JSON, followed by the bytes of all its arrays."""
         arrays: list[npt.NDArray[Any]] = []
 
-        def part(value: Any) -> object:
+        def encode_value(value: Any) -> object:
             if isinstance(value, Mapping):
                 return [*value.items()]
             arrays.append(np.asarray(value))
             return {"": [arrays[-1].dtype.str, arrays[-1].shape]}
 
-        self.answers.write(to_json(answer, inf_nan_mode="constants", fallback=part) + b"\n")
+        self.answers.write(to_json(answer, inf_nan_mode="constants", fallback=encode_value) + b"\n")
         for array in arrays:
             self.answers.write(array.tobytes())
         self.answers.flush()
 
     def wait_for_start(self) -> None:
-        """Wait for the signal of the parent to begin."""
+        """Wait until the parent sends the signal to begin."""
         self._is_started.wait()
 
     def _end_with_parent(self) -> None:
-        """Kill this process and its children once the parent's pipe closes."""
+        """Kill this process and its children once the pipe from the parent closes."""
         while os.read(0, 4096):
             self._is_started.set()
         if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""Best fit over time, as in MLIR and ONNX Runtime: by start, each buffer gets the smallest gap between live ones."""
+"""Best fit over time, as in MLIR and ONNX Runtime: in order of start, each buffer gets the smallest free gap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Return placements by start time, in blocks of `block` bytes; the last gap ends at the highest end so far."""
+    """Return placements of all buffers, made in order of their start times, in blocks of `block` bytes.
+
+    Each buffer gets the smallest gap between live buffers that is large enough. The last gap ends at the highest end so
+    far.
+    """
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0
@@ -26,7 +30,7 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 
 
 def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest gap that is large enough, the lowest among equals, or the end of all ranges."""
+    """Return the start of the smallest gap of at least `size` bytes, lowest among equals, or else the last end."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - align(at, each), align(at, each)))

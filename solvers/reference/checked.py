@@ -1,7 +1,7 @@
 """Plans of reference planners, which count only if they pass the verifier.
 
-These systems sometimes make plans that violate rules that they do not know, such as capacities or alignments of single
-buffers. Such a plan is rejected with the list of violations.
+Such planners sometimes violate rules that they do not know, such as capacities or alignments of single buffers. Then
+the plan is rejected with a list of violations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search) -> SolveResult:
-    """Return the planner's verified plan with the search's bound, or status `unknown` with an explanation.
+    """Return a reference planner's verified plan with the search's bound, or status `unknown` with an explanation.
 
     Only the search can prove infeasibility. Raises OptionError for features that the planner does not support.
     """
@@ -59,7 +59,7 @@ def check_features(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that the planner must support, except holes only between the lifetimes of aliases."""
+    """Return the features that a planner must support for a problem, without holes that only aliases cause."""
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 
@@ -75,7 +75,7 @@ def _stop_check(search: Search) -> StopCheck:
 
 
 def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer) -> Explanation | None:
-    """Return the explanation for buffers that are not placed, or are placed outside of all pools, or None."""
+    """Return an explanation if buffers were not placed, or were placed outside of the address space, or else None."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
         names = ", ".join(f"buffer {excerpt(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
@@ -91,7 +91,7 @@ def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: Pl
 
 
 def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
-    """Return (pool, offset) of all buffers, by position; a carried buffer follows its carrier."""
+    """Return the (pool, offset) of all buffers by position, where a carried buffer follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -101,7 +101,7 @@ def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tu
 
 
 def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
-    """Return the placements of all buffers as a table."""
+    """Return a planner's placements of all buffers as a table, in the problem's order."""
     placements = sorted(_places_by_position(problem, placed).items())
     return PlacementTable(
         tuple(problem.buffers.ids[i] for i, _ in placements),
@@ -112,7 +112,7 @@ def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
 
 
 def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Return an explanation with the rules that the placements violate, or None."""
+    """Return an explanation that lists the rules that the placements violate, or None if they violate none."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None
@@ -126,7 +126,7 @@ def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: 
 def _valid_result(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
-    """Return the result for placements that satisfy every rule."""
+    """Return the result of a search for placements that satisfy all rules."""
     cost = None
     if problem.objective == "cost":
         source = instance.source
@@ -141,7 +141,7 @@ def _valid_result(
 def _result_without_plan(
     problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
 ) -> SolveResult:
-    """Return a result without a plan; the bound or `because` explains it."""
+    """Return a result without placements; `because` or else the bound explains it."""
     return SolveResult(
         to_plan.plan_without_placements(problem, instance, search.proof, because),
         None,
@@ -151,7 +151,7 @@ def _result_without_plan(
 
 
 def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
-    """Return the stop reason for a reference planner's plan: proved or accepted, or else None."""
+    """Return the reason "proved" or "accepted" for a reference planner's plan, or None if it is neither."""
     if plan.status == "optimal":
         return "proved"
     if search.accept is None:

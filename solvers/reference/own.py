@@ -1,8 +1,8 @@
-"""A caller's own planner, `module:function`, which runs in a child process with a time limit.
+"""A caller's own planner, named `module:function`, which runs in a child process with a time limit.
 
 The function gets a problem and its time limit in seconds. It returns the buffers' offsets in the problem's order, or a
 mapping from ids to offsets or to (pool name, offset), or a plan. Modules are imported from Python's path, and then from
-the working directory. The plan comes back as JSON, and is verified like any other plan.
+the working directory. The child sends the plan as JSON, and it is verified like any other plan.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 @dataclass(frozen=True, eq=False)
 class OwnPlanner(ReferencePlanner):
-    """A caller's own planner. `limit_s` is its time limit in seconds."""
+    """A caller's own planner, with its time limit `limit_s` in seconds."""
 
     limit_s: float = 0.0
 
     def load(self) -> Planner:
-        """Return a function that calls the planner in a child process."""
+        """Return a function that calls the caller's planner in a child process."""
         return partial(_run_planner, self.where, self.limit_s)
 
 
 def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
-    """Return the planner with the name `module:function`. Raises OptionError for an invalid name."""
+    """Return the planner with the name `module:function`; raises OptionError for an invalid name."""
     module, _, function = name.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {excerpt(name)}")
@@ -54,7 +54,7 @@ def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
 
 
 def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Run the planner in a child process until it returns or the search is over. Raises OptionError if it fails."""
+    """Run the planner in a child process until it returns or the search is over; raises OptionError if it fails."""
 
     def is_over() -> bool:
         try:
@@ -63,7 +63,7 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
             return True
         return False
 
-    # The child process runs the caller's code, so it gets the caller's environment.
+    # The child process runs the caller's code, so it needs the caller's whole environment.
     with ChildProcess("memplan.solvers.reference.own", is_over, environment=os.environ) as child:
         child.give((where, limit_s, problem, sys.path))
         try:
@@ -77,7 +77,7 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
 
 
 def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> PlannerAnswer:
-    """Return the placements in the child's message. Raises OptionError if the planner failed."""
+    """Return the placements in the child's message; raises OptionError if the planner failed."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
     placements: dict[int, tuple[int, int]] = {}
@@ -88,7 +88,10 @@ def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> Pl
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
-    """Return (buffer position, pool position, offset) of each placement that a planner returned. Raises OptionError."""
+    """Return (buffer position, pool position, offset) for each placement in a planner's return value.
+
+    Raises OptionError if the value has another form.
+    """
     if isinstance(answer, Plan):
         return [_validated_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
     if isinstance(answer, Mapping):
@@ -103,7 +106,7 @@ def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
 
 
 def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
-    """Return (buffer position, pool position, offset) of one placement. Raises OptionError if it is invalid."""
+    """Return (buffer position, pool position, offset) of one placement; raises OptionError if it is invalid."""
     if not isinstance(name, (int, str)) or name not in problem.index:
         raise OptionError(f"must place buffers of the problem, got {excerpt(name)}")
     pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)
@@ -119,16 +122,16 @@ def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, 
 
 
 def main() -> None:
-    """Run the child process: call the planner, and send its plan or failure."""
+    """Run the child process: call the caller's planner, and send its placements or its failure."""
     parent = Parent()
     where, limit_s, problem, path = parent.task
-    # Allow the same imports as the caller's process, such as a module next to its script or in the current folder.
+    # The planner may import modules next to the caller's script or in the current folder, so extend the path.
     sys.path += [each for each in (*path, str(Path.cwd())) if each not in sys.path]
     parent.send(_answer_or_failure(where, limit_s, problem))
 
 
 def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
-    """Return the planner's placements, or a sentence about its failure, in a form for JSON."""
+    """Return, as values for JSON, the planner's placements or a sentence about its failure."""
     module, _, function = where.partition(":")
     try:
         planner = getattr(import_module(module), function, None)
@@ -151,7 +154,7 @@ def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str
 
 
 def _error_text(error: Exception) -> str:
-    """Return an exception as text, with the line of code that raised it."""
+    """Return the text of an exception, with the line of code that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 

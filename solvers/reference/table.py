@@ -1,4 +1,4 @@
-"""The look-up of reference planners by name."""
+"""The look-up of reference planners by their names, such as `reference:NAME`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ PREFIX = "reference:"
 
 
 def find(name: str) -> ReferencePlanner | None:
-    """Return the reference planner with this name, or None without the prefix. Raises OptionError if it is unknown."""
+    """Return the reference planner with this name, or None for names without the prefix `reference:`.
+
+    Raises OptionError if the planner is unknown.
+    """
     if not name.startswith(PREFIX):
         return None
     planners = reference_planners()

@@ -1,4 +1,4 @@
-"""A problem in the form that planners of other systems read, and the answers of these planners."""
+"""A problem in the form that planners of other systems read, and the form of their answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """A planner was stopped, because the time is over or its plan is no longer needed."""
+    """The error of a planner that must stop, because time is over or its plan is no longer needed."""
 
 
 StopCheck = Callable[[], None]
@@ -26,9 +26,10 @@ _OFTEN = 1 << 12
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer with all buffers that it carries. It is alive in [start, end), and never if `end` is before `start`.
+    """A buffer together with the buffers that it carries; it is alive in [start, end), or never if end < start.
 
-    `position` is its row in the problem, `pools` are the allowed pools, best first, and `offset` is its pinned offset.
+    `position` is its row in the problem. `pools` are the numbers of the allowed pools, best first. `offset` is its
+    pinned offset, or None.
     """
 
     position: int
@@ -46,10 +47,11 @@ class Tensor:
 
 @dataclass(frozen=True)
 class PlannerAnswer:
-    """The plan of a reference planner: (pool position, offset in bytes) by buffer position.
+    """A reference planner's plan: (pool position, offset in bytes) by buffer position.
 
-    Carried buffers may be missing. `stuck` are the positions of buffers that it could not place, the one at which it
-    stopped first; the planner need not have tried all buffers. `because` is a sentence with further reasons.
+    Carried buffers may be missing. `stuck` are the positions of buffers that could not be placed, beginning with the
+    buffer at which the planner stopped. The planner need not have tried all buffers. `because` is a sentence with
+    further reasons.
     """
 
     placements: Mapping[int, tuple[int, int]]
@@ -62,7 +64,7 @@ Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
-    """Return, for each carried buffer, (its carrier, distance in bytes above the carrier's start).
+    """Return, by position of each carried buffer, (position of its carrier, bytes above the carrier's start).
 
     A carried buffer is placed together with its carrier: as an alias inside it, or `relative` to it at any distance.
     """
@@ -80,7 +82,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers that are not carried, in order, with lifetimes that cover those of the carried buffers."""
+    """Return the buffers that are not carried, in order, with lifetimes that cover those of the buffers they carry."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}
@@ -106,15 +108,15 @@ def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tens
 
 
 def align(value: int, alignment: int) -> int:
-    """Return the least multiple of the alignment that is at least `value`."""
+    """Return the least multiple of `alignment` that is at least `value`."""
     return -(-value // alignment) * alignment
 
 
 def tensor_alignment(problem: Problem, tensor: Tensor, pool: int) -> int:
-    """Return the alignment of a tensor's offset in a pool, including the pool's own alignment."""
+    """Return the alignment of a tensor's offset in a pool, which includes the alignment of the pool itself."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 
 def common_alignment(problem: Problem, of: Iterable[Tensor]) -> int:
-    """Return a common alignment of tensors in the first pool, for planners that support only one alignment."""
+    """Return the least common alignment of tensors in the first pool, for planners that support only one."""
     return lcm(*(tensor_alignment(problem, tensor, 0) for tensor in of))

@@ -1,4 +1,4 @@
-"""The control of a running call: its deadline, its cancellation, and its progress reports."""
+"""The control of a running call: its deadline, cancellation, progress reports and limit of counted work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST_S = 0.02
 class Deadline(NamedTuple):
     """The start and the end of a request on the clock time.monotonic(); the end `at` may be infinite.
 
-    It is pickled as seconds passed and left, because clocks of other machines have other zeros.
+    A deadline is pickled as seconds passed and left, because clocks of other machines have other zeros.
     """
 
     began: float
@@ -32,19 +32,19 @@ class Deadline(NamedTuple):
 
     @classmethod
     def from_limit(cls, limit_s: float, began: float | None = None) -> Deadline:
-        """Return the deadline `limit_s` seconds after now, or after `began`, a time.monotonic()."""
+        """Return the deadline `limit_s` seconds after now, or after `began`, a time of time.monotonic()."""
         began = time.monotonic() if began is None else began
         return cls(began, began + limit_s)
 
     @classmethod
     def from_parts(cls, passed_s: float, left_s: float) -> Deadline:
-        """Return the deadline with `passed_s` seconds passed and `left_s` seconds left."""
+        """Return the deadline of a request that began `passed_s` seconds ago and has `left_s` seconds left."""
         now = time.monotonic()
         return cls(now - passed_s, now + left_s)
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left; negative once the deadline has passed."""
+        """The seconds until the deadline; negative once it has passed."""
         return self.at - time.monotonic()
 
     @property
@@ -53,11 +53,11 @@ class Deadline(NamedTuple):
         return time.monotonic() - self.began
 
     def limit_to(self, limit_s: float) -> Deadline:
-        """Return the earlier of this deadline and `limit_s` seconds from now, as a deadline."""
+        """Return this deadline, or one that is `limit_s` seconds from now if that is earlier."""
         return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
 
     def bring_forward(self, by_s: float) -> Deadline:
-        """Return a deadline that is earlier by `by_s` seconds, but not before the request began."""
+        """Return a deadline that is `by_s` seconds earlier, but not before the request began."""
         return Deadline(self.began, max(self.began, self.at - by_s))
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
@@ -69,7 +69,7 @@ NEVER = Deadline(0.0, inf)
 
 
 class TimeOptions(Protocol):
-    """The time options of a call: its limit, and the choice to count work instead of time."""
+    """The time options of a call: its time limit, and whether work is counted instead of time."""
 
     @property
     def time_limit_s(self) -> float:
@@ -81,12 +81,12 @@ class TimeOptions(Protocol):
 
 
 def ignore_report(_: Any) -> None:
-    """Ignore a progress report; the default of callbacks for reports."""
+    """Do nothing with a progress report: the default of callbacks for reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
-    """The control of a running call: a question, a solve or a search.
+    """The control of a running call, which is a question, a solve or a search.
 
     deadline: the time at which the answer is due; infinite until the call begins, if only its time limit decides.
     cancelled: an event that ends the search early, with the best answer so far. report: is called with each progress
@@ -107,19 +107,19 @@ class Control:
 
     @classmethod
     def from_limit(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
-        """Return the control of a call that begins now, with a limit in seconds or, if deterministic, in work."""
+        """Return the control of a call that begins now, limited in seconds or, if deterministic, in counted work."""
         deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.from_limit(limit_s), None)
         return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
 
     def begin(self, options: TimeOptions) -> Self:
-        """Return the control of a call with these options that begins now."""
+        """Return the control of a call that begins now with the given time options."""
         counted_s = options.time_limit_s if options.counts_work else None
         due = Deadline.from_limit(inf if options.counts_work else options.time_limit_s)
         return replace(self, deadline=self.deadline if self.has_deadline else due, counted_s=counted_s)
 
     @property
     def has_deadline(self) -> bool:
-        """True if a clock may end the call."""
+        """True if the call has a finite deadline, so that a clock may end it."""
         return self.deadline.at < inf
 
     @property
@@ -129,31 +129,31 @@ class Control:
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left, at least enough for a small problem; the whole limit if work is counted."""
+        """The seconds left, at least enough for a small problem, or the whole limit if work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.remaining_s)
 
     @property
     def is_over(self) -> bool:
-        """True once the call was cancelled or has no time or no counted work left."""
+        """True once the call was cancelled, or its time or its counted work is used up."""
         return self.cancelled.is_set() or (
             self.work_left[0] <= 0 if self.counts_work else self.deadline.remaining_s <= 0
         )
 
     @property
     def wall_time_s(self) -> float | None:
-        """The seconds since the start; None if work is counted, as the answer must not depend on a clock."""
+        """The seconds since the call began, or None if work is counted, as the answer must not depend on a clock."""
         return None if self.counts_work else round(self.deadline.passed_s, 6)
 
     def flag(self) -> AbstractContextManager[I64]:
-        """Yield a flag, (1,), for compiled loops; it becomes 1 once the call is over."""
+        """Yield a flag array (1,) for compiled loops, whose entry becomes 1 once the call is over."""
         return polling_flag(lambda: self.is_over)
 
     @contextmanager
     def search_control(self, work_per_s: int) -> Iterator[Self]:
-        """Yield the control of a search, with its flag; `work_per_s` is the number of work units in a second."""
+        """Yield the control of a search, with its own flag; `work_per_s` is the number of work units in a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
-        # Only a clock or a cancellation sets the flag.
-        # Searches check counted work between loops instead, so that searches always end at the same point.
+        # Only a clock or a cancellation sets the flag, so counted work never stops a kernel halfway.
+        # Searches check counted work between loops, so that they always end at the same point.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 
@@ -163,20 +163,20 @@ class Control:
             self.work_left[0] -= work
 
     def limit_to(self, limit_s: float) -> Self:
-        """Return the control of a part of the call, with its own time limit and without `note`."""
+        """Return the control of a part of the call, with its own time limit and without the callback `note`."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         deadline = Deadline.from_limit(min(limit_s, self.deadline.remaining_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
-        """Return the control of a part of the call that gets a share of the remaining seconds."""
+        """Return the control of a part of the call, which may use the given share of the remaining seconds."""
         return self.limit_to(share * self.remaining_s)
 
     def reserve(self, kept_s: float) -> Self:
-        """Return the control of a part of the call that leaves `kept_s` seconds for the rest."""
+        """Return the control of a part of the call, whose deadline leaves `kept_s` seconds for the rest."""
         return replace(self, deadline=self.deadline.bring_forward(max(0.0, kept_s))) if self.has_deadline else self
 
     def solve_control(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
-        """Return the control of a solve inside the call that leaves `keeping_s` seconds for the rest."""
+        """Return the control of a solve inside the call, whose deadline leaves `keeping_s` seconds for the rest."""
         deadline = NEVER if self.counted_s is not None else self.deadline.bring_forward(max(0.0, keeping_s))
         return replace(self, deadline=deadline, report=report or ignore_report, note=None)

@@ -1,4 +1,4 @@
-"""The goals of an objective in order: their proved and best values, and bounds on them as scores."""
+"""The goals of an objective in order of priority: their proved and best values, and bounds on them as scores."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COST = -1
 
 
 class Goals:
-    """The goals in order: the cost in steps, if it counts, then the ends of the pools in units, last pool first.
+    """The goals in order: the cost in steps, if it counts, then the end of each pool in units, last pool first.
 
-    `proved` contains the proved minimum of each goal so far, which the search's best plan reaches.
+    `proved` contains the proved minimum of each goal so far. The best plan of the search reaches these minima.
     """
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None) -> None:
@@ -30,7 +30,10 @@ class Goals:
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
-        """Minimize each unproved goal in turn by `least(goal)`; return False if the value of one stays unproved."""
+        """Minimize the unproved goals in order by `least(goal)`; return False if one of them stays unproved.
+
+        `least` returns the proved minimum of a goal, or None.
+        """
         for goal in self.order[len(self.proved) :]:
             value = least(goal)
             if value is None or self.search.is_over:
@@ -39,7 +42,7 @@ class Goals:
         return True
 
     def best_value(self, goal: int) -> int | None:
-        """Return the value of a goal in the best plan, or None if there is no plan."""
+        """Return the value of a goal in the best plan so far, or None if there is no plan."""
         best = self.search.best
         if best is None:
             return None
@@ -49,14 +52,14 @@ class Goals:
         return used_ends(self.instance, best.pool, best.offset)[goal]
 
     def first_bound(self) -> int:
-        """Return the initial bound on the next goal, or 0 if an earlier goal is above its initial bound."""
+        """Return the initial bound on the next unproved goal; 0 if an earlier goal is above its initial bound."""
         if self.has_cost and not self.proved:
             return 0
         ends = tuple(self.proved[self.has_cost :])
         return self._initial_ends[len(ends)] if ends == self._initial_ends[: len(ends)] else 0
 
     def score(self, floor: int) -> Score:
-        """Return the lower bound `floor` on the next goal as a bound on the whole score."""
+        """Return a lower bound on the whole score, given the lower bound `floor` on the next unproved goal."""
         values = [*self.proved, floor]
         ends = tuple(values[self.has_cost :])
         is_as_before = ends == self._initial_ends[: len(ends)]

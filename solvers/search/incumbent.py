@@ -20,20 +20,20 @@ from memplan.solvers.search.result import Assignment, Progress
 
 
 class Accept(NamedTuple):
-    """The target of a search: any plan that fits, or a plan within a relative `gap` of the bound."""
+    """The target at which a search may end: any plan that fits, or a plan within a relative `gap` of the bound."""
 
     gap: float | None = None
 
 
 @dataclass(eq=False, repr=False)
 class Search:
-    """The state of a search. Solvers read its best results and offer their own; thread-safe.
+    """The state of a search, from which solvers read the best results and to which they offer theirs; thread-safe.
 
     A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. Kernels poll `flag[0]`,
     which changes from 0 to 1 at the same moment. If `deterministic`, `work_limit` replaces the clock, in units of about
     a microsecond of one core. A bound or a claim of infeasibility is accepted if it has a witness, comes from a
-    `trusted` solver, or is made by two engines; `claims` has the claims of untrusted solvers. `children` end with this
-    search. `known` is the live-set bound, if it was computed already. `begun` is an exact search to continue, see
+    `trusted` solver, or is made by two engines. `claims` has the claims of untrusted solvers. `children` end with this
+    search. `known` is the live-set bound, if it was computed already. `begun` is an exact search to continue; see
     core/plain.py. `deadline` is a time of `clock`.
     """
 
@@ -52,7 +52,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    # Tests replace the clock, so look the clock up only when a search is made.
+    # Tests replace time.monotonic, so look it up only when a search is made.
     clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
@@ -67,17 +67,17 @@ class Search:
 
     @property
     def infeasibility_witness(self) -> Witness | None:
-        """The witness of infeasibility, or None."""
+        """The witness that proves the problem infeasible, or None if there is none."""
         return self.proof.nothing_fits
 
     @property
     def bound(self) -> Score:
-        """The best proved lower bound, as a score."""
+        """The best proved lower bound on the score of every plan."""
         return self.proof.score
 
     @property
     def is_over(self) -> bool:
-        """True once the search must stop: it is proved, accepted, out of time or cancelled."""
+        """True once the search must stop: its plan is proved or accepted, its time is over, or it was cancelled."""
         if self.stop_reason is None and self.clock() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
@@ -89,11 +89,11 @@ class Search:
 
     @property
     def counts_processor(self) -> bool:
-        """True if the clock counts processor time, which runs slower than the wall clock of engines."""
+        """True if the search's clock counts processor time, which passes more slowly than the wall clock of engines."""
         return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
-        """End the search and its children. Only the first reason is recorded."""
+        """End the search and its children for a reason, of which only the first one is recorded."""
         with self._lock:
             if self.stop_reason is None:
                 self.stop_reason = reason
@@ -122,7 +122,7 @@ class Search:
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Accept an assignment (in units) if it is better than the best so far, and return True if it is."""
+        """Accept an assignment (offsets in units) if it is better than the best one so far, and return True if so."""
         value = score(self.instance, pool, offset)
         with self._lock:
             if self.best is not None and (self.best.score <= value or self._is_settled):
@@ -132,7 +132,7 @@ class Search:
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Accept a lower bound on the score of every assignment if it is trusted or if two engines agree."""
+        """Accept a lower bound on the score of all assignments if its solver is trusted or two engines agree on it."""
         with self._lock:
             if by in self.trusted:
                 self._raise_bound(bound, by)
@@ -143,7 +143,7 @@ class Search:
                     self._raise_bound(agreed[-1], by)
 
     def claim_infeasible(self, by: str) -> None:
-        """Accept the claim that the problem is infeasible if it is trusted or if two engines agree."""
+        """Accept a claim that the problem is infeasible if its solver is trusted or two engines make it."""
         with self._lock:
             self.claims[by] = None
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
@@ -154,12 +154,15 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True if the result is final: only an engine that was not stopped in time could still offer an assignment."""
+        """True if no further assignment may be accepted, because a deterministic search ended with an accepted plan.
+
+        Only an engine that was not stopped in time could still offer one.
+        """
         return self.deterministic and self.stop_reason == "accepted"
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an unconfirmed claim of an engine would end the search, once confirmed.
+        """True if an unconfirmed claim of an engine would end the search once it is confirmed.
 
         Such a claim is a bound equal to the best score or, if there is no assignment, the claim of infeasibility.
         """
@@ -175,10 +178,10 @@ class Search:
         self.lines.append(line)
 
     def _raise_bound(self, bound: Score, by: str) -> None:
-        """Store a bound if it is higher, with the solvers that proved it."""
+        """Record a lower bound if it is higher than the best one, together with the solvers that proved it."""
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            # A trusted solver may have confirmed an engine's claim, so name all solvers that claim at least this bound.
+            # Several solvers may have proved this bound, so name all that claim at least as much.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
             self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._report_and_stop(by)
@@ -197,14 +200,14 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return the relative gap of the first goal; None if its bound is 0 and not reached."""
+        """Return the relative gap of the first goal, or None if its bound is 0 and not reached."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]
         return 0.0 if value <= least else value / least - 1 if least else None
 
     def progress(self, by: str = "") -> Progress:
-        """Return the progress of the search; `by` names the solver that caused it."""
+        """Return the search's progress for a report; `by` names the solver that caused the change."""
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
@@ -213,8 +216,8 @@ class Search:
 
 def peak_sum_bound(instance: Instance, bound: Bound) -> int:
     """Return a lower bound on the sum of the peaks of all pools, in units."""
-    # The bound's ends hold only for plans that are equal in all earlier goals.
-    # The sum of ends is a bound only if each buffer has one possible pool, so that all plans fill each pool alike.
+    # The bound on an end holds only for plans that are equal in all earlier goals, so the ends' sum may be no bound.
+    # The ends' bounds add up to a bound if each buffer has one possible pool, as all plans then fill the pools alike.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
     ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

@@ -1,4 +1,4 @@
-"""Background threads: periodic calls, and stop flags for kernels."""
+"""Background threads for periodic calls, and for stop flags that kernels poll."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LOOK_EVERY_S = 0.02
 
 @contextmanager
 def call_periodically(look: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
-    """Call `look` every `every_s` seconds in a thread until the block ends."""
+    """Call `look` every `every_s` seconds in a background thread for as long as the block runs."""
     ended = threading.Event()
 
-    def go_on() -> None:
+    def repeat_calls() -> None:
         while not ended.wait(every_s):
             look()
 
-    thread = threading.Thread(target=go_on, name=name, daemon=True)
+    thread = threading.Thread(target=repeat_calls, name=name, daemon=True)
     thread.start()
     try:
         yield
@@ -33,13 +33,13 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
 
 @contextmanager
 def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Yield a flag, shape (1,), for compiled loops; it becomes 1 once `is_over()` returns True."""
+    """Yield a flag array (1,) for compiled loops, whose entry becomes 1 once `is_over()` returns True."""
     flag = np.zeros(1, dtype=np.int64)
 
-    def look() -> None:
+    def update_flag() -> None:
         if is_over():
             flag[0] = 1
 
-    look()
-    with call_periodically(look, _LOOK_EVERY_S, "memplan-flag"):
+    update_flag()
+    with call_periodically(update_flag, _LOOK_EVERY_S, "memplan-flag"):
         yield flag

@@ -1,4 +1,4 @@
-"""The results of a search: assignment, progress and outcome."""
+"""The results of a search: the best assignment, its progress, and the result of a whole solve."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A pool and an offset (in units) for each buffer of an instance. `by` is the solver that found them."""
+    """The pool and the offset, in units, of each buffer of an instance; `by` is the solver that found them."""
 
     pool: I64
     offset: I64
@@ -23,7 +23,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SolveResult:
-    """The result of a solve: a verified plan or an explanation, with its assignment and bound.
+    """The result of a solve: a plan or an explanation, with the assignment and the bound from which it was made.
 
     `assignment` is None if there is none, or if it is unknown in the units of the instance. `bound` is None if only the
     plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time, which `answer`
@@ -55,16 +55,16 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """The unrepeatable event that ended or changed the search, or None."""
+        """The event that makes the result unrepeatable (end by time, cancellation or a failed engine), or None."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
 
 
 class Progress(NamedTuple):
-    """The progress of a search: the best peak and the lower bound in bytes, summed over the pools.
+    """The progress of a search: the best peak and the lower bound in bytes, both summed over the pools.
 
-    `by` names the solver of the latest change. `found` is the best result so far, if it is included.
+    `by` names the solver of the latest change. `found` is the best result so far, if the report includes it.
     """
 
     elapsed_s: float
@@ -75,11 +75,11 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """The relative gap between the peak and the bound; None if it is unknown or infinite."""
+        """The relative gap between the peak and the lower bound, or None if it is unknown or infinite."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return the progress as JSON fields for jobs and events."""
+        """Return the progress as a JSON object for jobs and events."""
         return {"peak": self.peak, "lower_bound": self.lower_bound, "gap": self.gap, "solver": self.by}

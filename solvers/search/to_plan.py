@@ -1,4 +1,4 @@
-"""Plans made from the results of a search: the use of pools, the gap, and a proof or an explanation."""
+"""Plans made from the results of a search, with the use of pools, the gap, and a proof or an explanation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Return the explanation why there is no plan, with the missing bytes or else the time of the most live bytes."""
+    """Return an explanation of why there is no plan: the missing bytes, or else the time of the most live bytes."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
@@ -54,7 +54,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
 
 
 def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
-    """Return the explanation for a buffer that fits into no allowed pool, even alone."""
+    """Return the explanation for a buffer, at position `i`, that fits into none of its allowed pools, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
     names = ", ".join(excerpt(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
@@ -80,11 +80,11 @@ def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
 
 
 def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
-    """Return the explanation for a pool that is too small for buffers that must not overlap."""
+    """Return the explanation for a pool that is too small for a set of buffers that must not overlap."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
-    # The capacity may exceed a whole number of units, so subtract the rest.
+    # The pool's last bytes may not fill a whole unit, so subtract them from the missing bytes.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
     buffers = _witness_ids(problem, instance, witness)
     why = Explanation(message="", pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
@@ -93,7 +93,7 @@ def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) ->
 
 
 def _witness_ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | str, ...]:
-    """Return the ids of a witness's buffers."""
+    """Return the ids, in the problem, of the buffers of a witness."""
     return tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
 
 
@@ -103,7 +103,7 @@ _EMPTY_PLAN = Plan.model_construct(version=__version__)
 def plan_of_assignment(
     problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
 ) -> Plan:
-    """Return the unverified plan of an assignment. `order` is the canonical order of the buffers, if known."""
+    """Return an assignment as a plan, which is not verified yet; `order` is the canonical buffer order, if known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return make_plan(problem, instance, bound, placements, assignment.by, cost, order)
@@ -118,7 +118,7 @@ def make_plan(
     cost: float | None,
     order: I64 | None = None,
 ) -> Plan:
-    """Return the plan of placements in the problem's order. `cost` is None unless the objective is `cost`.
+    """Return a plan with placements in the problem's order; `cost` is None unless the objective is `cost`.
 
     The plan is optimal if the bound proves it. `order` is the canonical order of the buffers, if known.
     """
@@ -132,7 +132,7 @@ def make_plan(
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # Pools are compared from the last, so a pool's bound holds only if the cost and later pools reach their bounds.
+    # A pool's bound holds only if the cost and all later pools reach their bounds, as pools are compared from the last.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
@@ -158,13 +158,13 @@ def make_plan(
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance, order),
     }
-    return _EMPTY_PLAN.model_copy(update=facts)  # do not validate the plan, as the verifier checks it
+    return _EMPTY_PLAN.model_copy(update=facts)  # The verifier checks the plan, so skip validation here.
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the relative gap of the first goal, a pair (value, bound), that is not at its bound.
+    """Return the relative gap of the first goal (value, bound) that is not at its bound.
 
-    The result is 0 if all goals are at their bounds, and None if that bound is 0 or unknown.
+    The result is 0 if all goals are at their bounds, and None if the bound of that goal is 0 or unknown.
     """
     for value, least in goals:
         if least is None or value > least:
@@ -175,7 +175,7 @@ def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
 def plan_without_placements(
     problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None
 ) -> Plan:
-    """Return a plan without placements. The explanation is `because`, or else derived from the bound."""
+    """Return a plan without placements, whose explanation is `because` or else derived from the bound."""
     return Plan(
         status="unknown" if bound.nothing_fits is None else "infeasible",
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
