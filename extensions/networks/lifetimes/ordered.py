@@ -20,7 +20,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     Tensor k is the buffer `tensor_k`, and the workspace of operation k is `work_k`. Offsets are multiples of
     `alignment`. The problem omits tensors and workspaces of size zero, resident tensors, and given tensors that are
     neither read nor kept. Step k of the order is time step k. If operations have regions, the operations inside have
-    time steps of their own, and tensors counted inside are buffers: tensor j of region r of operation k is
+    separate time steps, and tensors counted inside are buffers: tensor j of region r of operation k is
     `operation_k/region_r/tensor_j`. An output that overwrites an input is an alias of it. If the output is smaller than
     input j, `tensor_j` has only the shared bytes, and the buffer `rest_j` has the others. Raises OperationsError for an
     invalid order, or an alignment below 1.

@@ -25,7 +25,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that write a variable, including those that may write only some of its bytes."""
+"""The actions that write a variable, even if they may write only some of its bytes."""
 
 
 class Use(NamedTuple):

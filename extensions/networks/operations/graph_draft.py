@@ -208,7 +208,7 @@ class GraphDraft:
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return the buffers counted by a region that exist before it, and those that are needed after it."""
+        """Return the buffers counted by a region that exist before it, and the buffers needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 

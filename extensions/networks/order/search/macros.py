@@ -1,8 +1,9 @@
 """Macros: groups of operations that some best order runs consecutively, merged before any search.
 
-A macro is a sequence of steps (hill, net): the live bytes while the step runs, and after it, relative to those before
-it, without counting tensors whose last readers have run. If one reader of a tensor must run after all others, the step
-that frees the tensor is known; a search counts readers only for other tensors. docs/order.md proves the rules.
+A macro is a sequence of steps (hill, net): the live bytes while the step runs, and after it, relative to the bytes
+alive before it, without counting tensors whose last readers have run. If one reader of a tensor must run after all
+others, the step that frees the tensor is known, so a search counts readers only for other tensors. docs/order.md proves
+the rules.
 """
 
 from __future__ import annotations

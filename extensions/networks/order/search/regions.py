@@ -15,7 +15,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph in which regions have the orders that were found; `orders` lists those that changed.
+    """A graph in which regions have the orders that were found; `orders` lists the changed orders.
 
     With optimal orders of its regions, no operation's work would fall by more than `slack` bytes. A region that several
     operations run has a single order. `given` is the graph before its regions were ordered.

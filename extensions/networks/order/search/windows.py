@@ -132,7 +132,7 @@ class _WindowedOrder:
         return False
 
     def _window_part(self, low: int, high: int) -> OrderPart:
-        """Return the macros at positions `low` to `high` - 1 of the order as a part of their own."""
+        """Return the macros at positions `low` to `high` - 1 of the order as a separate part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 
