@@ -41,8 +41,7 @@ _NONE = 2**62
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    A drop is a time between two uses in which a tensor is not kept. Each round has the next `seed`, so after a search,
-    `seed` is that of the last round.
+    A drop is a time in which a tensor is not kept. Rounds have consecutive seeds; `seed` is that of the last round.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:

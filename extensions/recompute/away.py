@@ -1,8 +1,7 @@
 """Lower bounds on the cost of recomputation for any limit, by the bytes that must leave memory during one operation.
 
-Consider the tensors that every order needs both before and after an operation. Those of their bytes that exceed the
-limit must leave memory while the operation runs, and operations must recompute them later. The cheapest choice of such
-tensors is a lower bound on the cost of every program.
+Consider the tensors that every order needs both before and after an operation: bytes above the limit leave memory while
+it runs and are recomputed later. The cheapest choice of these tensors costs no more than any program.
 """
 
 from __future__ import annotations

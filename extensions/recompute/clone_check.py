@@ -1,8 +1,7 @@
 """The check of a program with clones (repeated operations), which executes the program on its planned addresses.
 
-A value is identified by the operation and tensor of the given graph from which it comes; memory is a list of byte
-ranges with values. Every operation must read the same values as in the given graph. The check shares no code with the
-construction of clones, orders or plans.
+A value is identified by its origin in the given graph, and memory is a list of byte ranges with values. Each operation
+must read the same values as in that graph. The check shares no code with the building of clones, orders or plans.
 """
 
 from __future__ import annotations

@@ -157,8 +157,7 @@ class Descent:
     def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
         """Return the better of two drop sets for a budget: one that extends `last`, and one built from no drops.
 
-        Greedy drops for a higher budget may prevent better drops, so both are tried. If `is_quick`, the second one is
-        tried only if the first misses the budget.
+        Drops for a higher budget may prevent better ones. If `is_quick`, the second is tried only if the first fails.
         """
         tried = [self.search.drops_within(last, budget)]
         if tried[0].peak > budget or not is_quick:

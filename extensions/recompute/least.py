@@ -35,8 +35,7 @@ _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
 class LeastWork:
     """The cheapest program found within a budget, and its extra cost.
 
-    Every program within the budget has an extra cost of at least `bound`; if `is_none`, no program is within the
-    budget.
+    Every program within the budget costs at least `bound` extra; if `is_none`, no program is within the budget.
     """
 
     runs: tuple[int, ...] | None
@@ -62,9 +61,8 @@ def search_min_work(
 ) -> LeastWork:
     """Search for the cheapest program within a budget in bytes, and for a proof that it is the cheapest.
 
-    `known` has the runs of a program within the budget, and `away` the removal bounds of a graph that is small enough.
-    A bound from one engine counts only if the other engine confirms it. If `states` is given, it limits the states that
-    are searched, and no engine runs.
+    `known` has the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
+    engine's bound counts only if the other confirms it. `states`, if given, limits the search, and no engine runs.
     """
     search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
     search.search_states(states or MOST_STATES)

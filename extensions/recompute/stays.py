@@ -59,9 +59,8 @@ class CheapestPrograms(NamedTuple):
 class Stays:
     """The stays (times between two uses) of a graph's tensors, in one valid order of the operations.
 
-    Stay s of tensor `tensor[s]` extends from the operation at position `begin[s]` to the operation at position
-    `end[s]`. The last stay of a tensor ends at the number of operations. Costs are divided by `cost_unit`, so that sums
-    do not overflow.
+    Stay s of tensor `tensor[s]` is from the operation at position `begin[s]` to the one at `end[s]`, or to n (the
+    number of operations) for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:

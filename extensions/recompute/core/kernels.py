@@ -50,11 +50,10 @@ class StayRows(NamedTuple):
 class Replay(NamedTuple):
     """Changes of drops (times in which a tensor is not kept) to try in one order of the operations, and the results.
 
-    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` is the kind of drop of stay s, a
-    value of `Drop` in replay.hpp. Each try has the outputs `peak[k]`, `cost[k]` (of all runs), and `excess[k]` (the
-    bytes above `budget`, summed over the steps). If the program has more than len(run) steps, the peak is -1.
-    `run[:answer[0]]` are the operations of the last try in the order in which they run; answer[1] counts the steps of
-    all tries.
+    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` is the kind of drop of stay s, one
+    of `Drop` in replay.hpp. Each try has the outputs `peak[k]`, `cost[k]` (of all runs), and `excess[k]` (the bytes
+    above `budget`, summed over the steps). If a program has more than len(run) steps, its peak is -1. The last try runs
+    the operations `run[:answer[0]]`, in this order; answer[1] counts the steps of all tries.
     """
 
     budget: int
@@ -83,11 +82,10 @@ ANNEALED, ANNEAL_STOPPED = 1, -1
 class Annealing(NamedTuple):
     """An order and drops (times in which a tensor is not kept) to anneal, and the cheapest programs found.
 
-    The kernel searches for programs within `budget` bytes, for `steps` steps. It starts at a temperature of `heat`
-    times the average cost of an operation. The stays in `stay` may be dropped; `begin` has the positions of their
-    starts in the order 0, 1, ... of the operations. Each of the ascending sizes in `mark` has the cheapest program
-    whose peak is above the previous mark and at most this one: its `cost`, its `peak`, and its rows of `orders` and
-    `drops`.
+    The search is for programs within `budget`, for `steps` steps, from a temperature of `heat` times the average cost
+    of an operation. The stays in `stay` may be dropped; `begin` has their starts in the order 0, 1, ... of operations.
+    Each of the ascending sizes in `mark` has the cheapest program whose peak is above the previous mark and at most
+    this one: its `cost`, its `peak`, and its rows of `orders` and `drops`.
     """
 
     budget: int

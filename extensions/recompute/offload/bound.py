@@ -21,11 +21,10 @@ from memplan.extensions.recompute.offload.steps import LinkedGraph
 class _OperationMemory(NamedTuple):
     """The bytes that one operation needs, and the tensors that may be absent while it runs.
 
-    `freed` and `cost` are the running sums of the bytes and the costs of the tensors that can be recomputed, cheapest
-    first. `movable` is the number of bytes that may be absent. Of these, `sendable` bytes can be sent, at most
-    `per_unit` bytes per unit of time. `before` and `behind` are the minimum times of the operations before and after
-    the run. `sent` is the time before which no tensor can be sent, and `fetched` the time that is needed after the last
-    fetch.
+    `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, cheapest first.
+    `movable` is the number of bytes that may be absent; `sendable` of them can be sent, at most `per_unit` per unit of
+    time. `before` and `behind` are the minimum times of the operations before and after the run. `sent` is the time
+    before which no tensor can be sent, and `fetched` the time needed after the last fetch.
     """
 
     needed: int

@@ -34,8 +34,7 @@ class Copy:
 class ReplayResult:
     """The time, the peak in bytes, and the tensor copies of a program.
 
-    `alive[k]` has the first and the last step during which copy k exists. `runs_until[k]` is the last step that starts
-    while step k is in progress.
+    `alive[k]` has the first and the last step during which copy k exists, `runs_until[k]` the last step during step k.
     """
 
     time: int
@@ -107,9 +106,7 @@ class _Replay:
     def _transfer(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
-            raise OperationsError(
-                f"{where}: tensor {t} cannot be sent, as it is resident, empty, changed in place, or too large"
-            )
+            raise OperationsError(f"{where}: tensor {t} must have a transfer time to be sent or fetched")
         end = step.start + duration
         if step.kind == "send":
             self._extend_use(self._newest_copy(where, t, step.start), k, end)
