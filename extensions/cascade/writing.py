@@ -128,7 +128,7 @@ def write_in_parts(
 
     forms = model.forms(result.points, own_arena, arena_of_form, _MOST_WRITTEN)
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
-    if ordered is not None:  # Another order of whole operations is the simpler form of equal bytes, so put it first.
+    if ordered is not None:  # A reordered model is simpler than a split one of equal size, so put it first.
         found.insert(0, (arena_of_form(ordered), 1.0, ordered, "another order of whole operations"))
     best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
     if best is None or not best[0].is_smaller(own_arena):

@@ -105,7 +105,7 @@ class SeveralPasses(Variant):
 
     @property
     def is_new(self) -> bool:
-        """True if any chain of the front uses a second pass."""
+        """True if any chain (sequence of regions) of the front uses a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:

@@ -25,7 +25,7 @@ _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
 
 @dataclass(frozen=True)
 class StorageToken:
-    """A storage (token) in the answer: its final bytes, or a texture's sides; without `realloc`, it is never reused."""
+    """A storage token: its final bytes, or the sides of a texture. Without `realloc`, it is never reused."""
 
     storage_id: int
     max_bytes: int
@@ -36,7 +36,7 @@ class StorageToken:
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """The storage of each buffer and tuple, and the number of uses of each, counted before storages are assigned."""
+    """The storages of each buffer and tuple, and their numbers of uses, counted before storages are assigned."""
 
     storage_ids: Mapping[str, tuple[int, ...]]
     expected_uses: Mapping[str, tuple[int, ...]]

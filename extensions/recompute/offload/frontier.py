@@ -96,7 +96,7 @@ class _Try(NamedTuple):
 
     @property
     def time(self) -> int:
-        """The time at which the last step ends."""
+        """The time at which the last step of the sequence ends, with its transfers."""
         return self.chosen.time
 
 

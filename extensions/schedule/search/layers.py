@@ -25,7 +25,7 @@ from memplan.extensions.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""For one tile size: the work and length of each tile, the length of each operand per tile, and whether it differs."""
+"""The type of a tile size: the work and length of each tile, each operand's lengths, and whether its pieces differ."""
 MOST_SIDES = 128
 """The maximum number of tile sizes along an axis; a longer axis gets only the smallest size for each tile count."""
 _CHUNK = 512
