@@ -1,4 +1,4 @@
-"""Cascades: operations run together in stripes, which saves memory; each point is a verified plan with extra work."""
+"""Cascades: operations run together in stripes, which saves memory for some extra work, with a plan for each point."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""The question `cascade`: operations run in stripes, so that only the edges of tensors are kept between steps."""
+"""The question `cascade`: run operations in stripes, so that only stripe edges are kept in memory between steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memplan.questions.question import ChartView, Control, Question
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
-    """Return the latency of a point on a target; None without a target, or if its peak exceeds the fast memory."""
+    """Return the latency of a point on a target; None without a target, or if the point exceeds the fast memory."""
     if target is None or point.peak > target.capacity:
         return None
     slow_name = list(point.used or ())[-1:]
@@ -39,8 +39,8 @@ def latency_of_point(point: CascadePoint, target: Target | None) -> float | None
 def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> float:
     """Return the latency of a cascade, in the target's unit of time, with the arena in the fast memory.
 
-    The `slow` tensors, streamed inputs and outputs, and the constants of each run are transferred over the link, as
-    they are not stored in the arena. A streamed input that no region reads in pieces is loaded before the first region.
+    Tensors in `slow`, streamed inputs and outputs, and the constants of each run are outside of the arena, so the link
+    transfers them. A streamed input that no region reads in pieces is loaded before the first region.
     """
     graph, over = cascade.graph, cascade.streamed.union(slow)
     in_pieces = {tensor for region in cascade.regions for tensor in region.pieces}
@@ -56,7 +56,7 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
-"""The maximum number of characters of a name in a line; longer names lose their beginning, which names often share."""
+"""The maximum length of a name in a printed line; a longer name loses its beginning, which is often a common prefix."""
 _TARGET = (
     "The machine on which points get latencies: a target as JSON, such as examples/schedules/gap8_like.json, or DORY's"
     " file of hardware."
@@ -92,7 +92,7 @@ def _search_combinations(
     running: Control,
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
-    """Search each combination of the swept options; return the lowest answer with the points of all."""
+    """Search each combination of the swept options; return the answer of lowest peak, with all answers' points."""
     chosen, rows, best = swept_options(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
@@ -116,7 +116,7 @@ def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
-    """Yield the lines of the printed answer."""
+    """Yield the lines that the command prints for an answer."""
     for row in found.swept:
         values = ", ".join(
             f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()
@@ -178,7 +178,7 @@ def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterat
 
 
 def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Return the text of an operation: position, kind and output; `origins` maps positions to the original graph."""
+    """Return the position, kind and output of an operation as text; `origins` has all original positions."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"

@@ -1,4 +1,4 @@
-"""The command `memplan cascade`, which can also write C, a schedule script, a picture, a page, and a model in parts."""
+"""The command `memplan cascade`: prints points, and can write C, a script, a picture, a page, and a split model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Control
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
 _ORDER_S = 1.0
-"""The minimum number of seconds for the search for an order before a model is written."""
+"""The minimum time, in seconds, for the search of an operation order before a model is written."""
 _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 
@@ -29,7 +29,7 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
     needs_plans=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
 )
 def cascade(line: CommandLine) -> int:
-    """Print the answer and write the output files. If a model is to be written, its own access maps are searched."""
+    """Print the answer and write the output files; if a model is to be written, search that model's own access maps."""
     load_writing(line.given)
     call = read_call(line)
     graph, model = call.values["graph"], None
@@ -75,7 +75,7 @@ def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Write the model in the form with the smallest arena: in parts, or with its operations reordered."""
+    """Write the form of the model that needs the smallest arena: with split operations, or only reordered."""
     if not answer.points:
         return None
     from memplan.extensions.cascade.writing import reordered_model, write_in_parts
@@ -87,7 +87,7 @@ def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> 
 
 
 def _write_c(call: Call, graph: Any, answer: Any, path: str) -> None:
-    """Write the last point as C files into a folder, and report their names."""
+    """Write the last point as C files into a folder, and print the file names."""
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return

@@ -1,4 +1,4 @@
-"""The hint, for a model without a fitting plan, that a cascade of the model would fit."""
+"""The hint that a cascade of a model would fit, for a model that has no fitting plan without changes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LIMIT_S = 5.0
 
 
 def cascade_hint(problem: Problem, reader: Reader, limit_s: float = _LIMIT_S) -> str | None:
-    """Return a sentence about the cheapest cascade of a model that fits its pool, with a verified plan.
+    """Return a sentence on the cheapest cascade that makes a model fit its pool, found with a verified plan.
 
-    It is None for other files, for several pools or a pool without size, and if none is found in time.
+    Return None for files other than models, for several pools, for a pool of unlimited size, and if time runs out.
     """
     size = problem.pools[0].size if len(problem.pools) == 1 else None
     if size is None or detect(reader.data, reader.name) is None:

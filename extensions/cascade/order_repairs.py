@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: in place, another order, recomputation, or stripes, each with a verified plan."""
+"""Repairs of graphs that do not fit: in-place outputs, another order, recomputation, or stripes, each with a plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
 _MOST_CASCADES = 8
-"""The maximum number of points of a cascade that are planned in the problem's pools, cheapest first."""
+"""The maximum number of a cascade's points that are planned in the problem's pools, those of least work first."""
 _RULES = ("pools", "forbid_pools", "offset")
 Row = dict[str, Any]
 
@@ -33,11 +33,11 @@ Row = dict[str, Any]
 def repairs_of_graph(
     graph: OperationGraph, asked: Problem, options: ExplainOptions, control: Control, *, never_as_given: bool = False
 ) -> OrderRepairs:
-    """Return the repairs with which a graph fits the pools of the problem `asked`, cheapest first.
+    """Return the changes after which a graph fits the pools of the problem `asked`, the smallest change first.
 
-    Tried in turn are: no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
-    A graph that fits as given although `asked` is proved infeasible has no repairs. Rules of `asked` for a tensor's
-    pools and offset hold in the repairs as well.
+    The search tries no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
+    If `never_as_given`, `asked` is proved infeasible, so a graph that fits unchanged contradicts it: no repairs.
+    Rules of `asked` on the pools and offsets of tensors hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
@@ -71,7 +71,7 @@ def repairs_of_graph(
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return a problem's rules on pools and offsets, by the names of tensors in `problem_of_order`."""
+    """Return a problem's rules on pools and offsets, by the buffer names that `problem_of_order` gives to tensors."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):
@@ -94,7 +94,7 @@ def _result(
 
 @dataclass(frozen=True)
 class _OrderPlanner:
-    """The planner of a graph's orders in the pools of the problem `asked`."""
+    """The planner that places a graph's tensors, for any order of its operations, in the pools of problem `asked`."""
 
     graph: OperationGraph
     asked: Problem
@@ -108,7 +108,7 @@ class _OrderPlanner:
         return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
 
     def overwrites(self) -> Iterator[OrderRepair]:
-        """Yield the repair that keeps the order and writes outputs over inputs, if it fits."""
+        """Yield the repair that keeps the order but writes outputs over inputs, if it fits the pools."""
         over = replace(self, graph=allow_overwriting(self.graph))
         written = tuple(k for k, row in enumerate(over.graph.ops) if row.may_overwrite)
         if written and (found := over.plan_repair("in-place", list(range(len(self.graph.ops))), written)) is not None:
@@ -120,7 +120,7 @@ class _OrderPlanner:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair that runs the operations in an order, or None if no plan of it fits the pools."""
+        """Return the repair that runs the operations in `order`; None if memplan finds no plan for it in the pools."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None
@@ -133,7 +133,7 @@ class _OrderPlanner:
         return repair.model_copy(update={"moves": moves})
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Find the cheapest recomputation that fits, within `limit_s` seconds, and yield it as a repair."""
+        """Within `limit_s` seconds, find the cheapest recomputation that fits the pools and yield it as a repair."""
         self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
         answer = load_search("recompute")(self.graph, options, self.control.limit_to(limit_s))
@@ -150,7 +150,7 @@ class _OrderPlanner:
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Among the cascades that fit, find the one with the fewest multiplications and yield it as a repair."""
+        """Find the fitting cascade with the fewest multiplications, and yield it as a repair."""
         self._refuse_rules()
         options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
@@ -171,7 +171,7 @@ class _OrderPlanner:
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _refuse_rules(self) -> None:
-        """Raise OptionError if tensors have rules, which would not hold for split or recomputed tensors."""
+        """Raise OptionError if any tensor has its own rule, which would not hold for parts or copies of the tensor."""
         if self.rules:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has its own pool or offset")
 
@@ -201,7 +201,7 @@ def _build_repair(
     problem: Problem,
     plan: Plan,
 ) -> OrderRepair:
-    """Return a repair; `costs` are its extra cost, its extra traffic, and the live bytes at its peak."""
+    """Return a repair, whose `costs` are its extra work, its extra traffic in bytes, and its peak of live bytes."""
     return OrderRepair.model_construct(
         kind=kind,
         operations=operations,

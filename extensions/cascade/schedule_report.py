@@ -9,10 +9,10 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion, Mode
 
 
 def schedule_script(point: CascadePoint) -> bytes:
-    """Return the script: the tiles of each region, and the loop levels at which its operations are computed and stored.
+    """Return the script of a point: each region's tile size, and the loops that compute and store its operations.
 
-    A rolling tensor is computed in every step, and stored outside of the loop in a fold (ring) of rows and columns.
-    Without `store_at` and `fold`, the values are the same, but each step recomputes its inputs.
+    A rolling tensor is computed in every step, and stored outside of the loop in a fold (ring of rows and columns).
+    Without the directives `store_at` and `fold`, the values are the same, but each step recomputes its inputs.
     """
     lines = [f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"]
     for number, region in enumerate(point.cascade.regions):
@@ -27,7 +27,7 @@ def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) ->
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
     yield f"# r{number}: {region.kind}, {region.n_steps} steps"
-    # Steps within a row are written as whole rows, which compute more at once than folds store, so omit the folds.
+    # Steps within a row become whole rows, which exceed the sizes of the folds (ring buffers), so omit the folds.
     stride = region.stride or (0, 0)
     is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
     loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"

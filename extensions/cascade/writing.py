@@ -1,4 +1,4 @@
-"""The files written for orders and cascades: a model with reordered operations or in parts, and C."""
+"""The files that memplan writes for orders and cascades: models with reordered or split operations, and C programs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The maximum number of forms of a model in parts that are written to measure their arenas."""
+"""The maximum number of split forms of a model that are written to a file to measure the arena of each."""
 _ALIGNMENT = 16
-"""The alignment in bytes of the runtimes whose models are written in parts."""
+"""The alignment of buffers, in bytes, in the runtimes for whose models memplan writes split operations."""
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
-    """Return the last point of a result as C files, by name; raises OptionError for a plan in two memories."""
+    """Return the C files of the last point, by file name; raises OptionError if its plan uses two memories."""
     if result.conventions.pools:
         raise OptionError.from_rule("pools", "must not be given for C, which has one arena")
     from memplan.extensions.cascade.c_program import write_cascade
@@ -39,10 +39,10 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
 
 
 class FormInParts(NamedTuple):
-    """A model in parts: the bytes of its file, and the arena that the runtime then needs.
+    """A model whose operations are split into parts: the bytes of its file, and the arena that the runtime then needs.
 
-    macs_ratio: its multiplications as a multiple of those layer by layer. steps: the number of operations on parts.
-    peak: the maximum of the live bytes of values, a lower bound on the arena.
+    macs_ratio: its multiplications, divided by those of the original model. steps: the number of operations that
+    compute only a part. peak: the peak of the live bytes of its values, a lower bound on the arena.
     """
 
     data: bytes
@@ -53,26 +53,26 @@ class FormInParts(NamedTuple):
 
 
 class ModelInParts(Protocol):
-    """A model whose operations can be written in parts, created by `rewrites` of a `memplan.planner.systems.System`."""
+    """A model whose operations can be split into parts; the field `rewrites` of a `System` names its constructor."""
 
     @property
     def access(self) -> AccessGraph:
-        """The access maps of the model's operations; an operation that cannot be written in parts is a barrier."""
+        """The access maps of the model's operations, in which an operation that cannot be split is a barrier."""
         ...
 
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most `most` forms that may need a smaller arena than `given`, most promising first."""
+        """Yield at most `most` split forms that may need less arena than `given`, the most promising first."""
         ...
 
 
 def rewritable_model(
     data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
 ) -> ModelInParts:
-    """Return a model that can be searched for cascades and written in parts; `graph` was read from its file.
+    """Return a model file as an object that can be searched for cascades and written with split operations.
 
-    Raises FormatError for a format that memplan cannot write.
+    `graph` is the graph read from the file. Raises FormatError if memplan cannot write split models in its format.
     """
     system = system_of(importers.detect(data, name))
     if system is None or system.rewrites is None:
@@ -85,7 +85,7 @@ def rewritable_model(
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptions) -> ModelInParts:
-    """Return the input model as one that can be written in parts; raises InputError if that is impossible."""
+    """Return the input model as an object that can be written with split operations; raises InputError if it cannot."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
         raise OptionError("output: must be given for a model, got a graph or a program")
@@ -98,9 +98,9 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
 
 
 def reordered_model(data: bytes, name: str | None, graph: OperationGraph, running: Control) -> bytes | None:
-    """Return a model's file with its operations in the order of the least peak; None if it is the given order.
+    """Return a model's file with its operations in the order of the lowest peak; None if it has that order already.
 
-    Raises InputError if the model cannot be written.
+    Raises InputError if memplan cannot write the model.
     """
     placed = order_and_place(graph, running, alignment=_ALIGNMENT, goal="placed")
     if not placed.moves:
@@ -115,9 +115,9 @@ def write_in_parts(
     options: ModelOptions,
     ordered: bytes | None = None,
 ) -> ModelForm:
-    """Return the form with the smallest arena: a cascade in parts, or the model `ordered`.
+    """Return the file with the smallest arena: split as a point of `result`, or reordered as in `ordered`.
 
-    The form has no data if its arena would not be smaller than the original model's.
+    The returned form has no data if its arena would not be smaller than that of the original model.
     """
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
@@ -128,7 +128,7 @@ def write_in_parts(
 
     forms = model.forms(result.points, own_arena, arena_of_form, _MOST_WRITTEN)
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
-    if ordered is not None:  # Another order of whole operations is the simpler form of equal bytes, so put it first.
+    if ordered is not None:  # A reordered model is simpler than a split one of equal size, so put it first.
         found.insert(0, (arena_of_form(ordered), 1.0, ordered, "another order of whole operations"))
     best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
     if best is None or not best[0].is_smaller(own_arena):

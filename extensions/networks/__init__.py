@@ -1,4 +1,4 @@
-"""Questions about networks: the order of operations with the least peak, and the lifetimes of a program's buffers."""
+"""Questions about networks: the operation order with the lowest peak, and the lifetimes of a program's buffers."""
 
 from typing import TYPE_CHECKING, Any
 

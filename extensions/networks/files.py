@@ -1,4 +1,4 @@
-"""Reader of graphs of operations from files, for the Python package."""
+"""The reader of graphs of operations from files, for callers of the Python package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings about probable mistakes in graphs of operations."""
+"""Warnings about probable mistakes in a graph of operations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memplan.planner.model.finding import Finding
 
 
 def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding if an operation writes a tensor that an earlier operation wrote, without reading it.
+    """Yield a finding for each operation that writes, without reading it, a tensor that an earlier operation wrote.
 
-    Such a write counts as a change in place. In graphs written by hand, it is usually a wrong tensor position.
+    Such a write counts as a change in place. In a graph written by hand, it is usually a wrong tensor number.
     """
     repeats = [
         (position, tensor)

@@ -1,4 +1,4 @@
-"""The inputs of questions that consist of operations: graphs, programs, and problems derived from them."""
+"""The inputs of questions about operations: graphs, programs, and the problems derived from them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from memplan.questions.reading.adapting import adapt_problem, align_problem, ref
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
-    """Return a graph's hash, name and number of tensors, which identify it in a list of requests."""
+    """Return a graph's hash, name and number of tensors, which identify the graph in a list of requests."""
     return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
 
 
 def read_operations_field(value: object) -> Operations:
-    """Return the program in a field of a request's body; raises OperationsError."""
+    """Return the program in a field of a request's body; raises OperationsError if it is invalid."""
     content = require_object(value, "operations", OperationsError)
     refuse_unless_operations(content)
     return operations_from(content)
 
 
 def operations_subject(operations: Operations) -> Subject:
-    """Return a program's hash, name and number of buffers, which identify it in a list of requests."""
+    """Return a program's hash, name and number of buffers, which identify the program in a list of requests."""
     return Subject(
         f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
         operations.name,
@@ -50,7 +50,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in a file; raises InputError, which names the command that reads other files."""
+    """Return the program in a JSON file; for other files, raises InputError with the command that reads them."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
@@ -60,7 +60,7 @@ def _read_operations(data: bytes, name: str) -> Operations:
 
 
 def read_graph(reader: Reader, data: bytes, name: str | None = None) -> OperationGraph:
-    """Return the graph of operations in a file, and add the file's warnings to the reader; raises InputError."""
+    """Return the graph of operations in a file, and add the file's warnings to `reader`; raises InputError."""
     reader.data, reader.name = data, name
     graph = read_model_graph(data, name, reader.options)
     reader.imported = graph.imported
@@ -104,7 +104,7 @@ OPERATIONS = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
-    """Return the problem in a file. A graph of operations becomes the problem of its given order."""
+    """Return the problem in a file; for a graph of operations, the problem of placing its tensors as ordered."""
     if not is_graph(data):
         return reader.problem(data, name)
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
@@ -118,7 +118,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
 
 
 def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
-    """Return the graph with in-place operations if the options enable them, else the graph unchanged."""
+    """Return the graph in which operations may overwrite inputs, if the options allow it, else the graph unchanged."""
     if not reader.options.in_place:
         refuse_spare(reader.options.spare)
         return graph
@@ -126,7 +126,7 @@ def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
 
 
 def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph from which the problem was derived; None without a graph, or if its order is fixed."""
+    """Return the graph from which the problem was derived; None if it has no graph, or if its order is fixed."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
@@ -140,6 +140,6 @@ PROBLEM_OR_GRAPH = replace(
     from_file=_read_problem,
     required=False,
 )
-"""The input of a problem. A graph of operations is accepted as well, as the problem of its given order."""
+"""The input that is a problem; a graph of operations is accepted as the problem of its given order."""
 GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_source_graph, required=False)
-"""The graph of operations from which the problem was derived, if its order may change."""
+"""The input that is the graph from which the problem was derived, if the order of that graph may change."""

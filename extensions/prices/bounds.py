@@ -1,6 +1,6 @@
 """Lower bounds on the price of large pieces, by a growing linear program of cuts that HiGHS solves in a child process.
 
-HiGHS is not trusted: its multipliers are rounded to integers, and these prove each bound exactly.
+HiGHS is not trusted: its multipliers are rounded to integers, and these integers prove each bound exactly.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from memplan.solvers.search.incumbent import Search
 NAME = "price-bounds"
 _ROUNDS = 10_000
 _WORK_PER_PAIR = 25
-"""The work of a round of cuts per pair of a piece, in units of Search.work_limit."""
+"""The work of a round of cuts for each priced pair of a piece, in units of Search.work_limit."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer rising cost bounds from the pieces that are too large for the core's simplex method."""
+    """Offer rising lower bounds on the cost, from the pieces that are too large for the core's simplex method."""
     if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.from_instance(instance)
@@ -44,14 +44,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _HighsProgram:
-    """The linear program of a piece's cuts. Rows are added, and it is solved again from its last basis."""
+    """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
         self.highs: Any = None
         self.n_rows = 0
 
     def __call__(self, rows: CutRows) -> tuple[F64, F64]:
-        """Return the multiplier of each row and the fractional value of each pair (1: it meets) at the optimum."""
+        """Solve the program; return each row's multiplier and each pair's value, from 0 (apart) to 1 (meets)."""
         import highspy
 
         if self.highs is None:

@@ -1,9 +1,9 @@
 """Clique cuts: a lower bound on the price of a piece, with the multipliers that prove it.
 
-Any two buffers of a clique must not meet, or cost something if they do. The clique's bytes beyond the pool's size, the
-`excess`, must be saved by pairs that meet; each saves at most its smaller buffer (Bonferroni). So the sum over the
-pairs that meet of min(smaller, excess) is at least the excess, also with both sides divided and rounded up. Such
-rows, each times a multiplier, add up to the bound.
+Any two buffers of a clique must not meet, or have a price if they do. Pairs that meet must save the `excess`, which is
+the clique's bytes beyond the pool's size; each pair saves at most the bytes of its smaller buffer (Bonferroni). So the
+sum of min(smaller, excess) over the pairs that meet is at least the excess, also if both sides are divided and rounded
+up. The sum of these rows, each times a multiplier, is the bound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Reference
 
 MOST_PAIRS = 600
-"""The limit of pairs of a piece for the core's simplex method, which stores a square matrix of pairs."""
+"""The maximum number of priced pairs of a piece for the core's simplex method, which stores a square matrix of them."""
 _SCALE = 1 << 20
-"""The common denominator of all multipliers."""
+"""The common denominator of all integer multipliers."""
 _STARTS, _ROOM, _PIVOTS = 60, 200_000, 20_000
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A cut: a clique, and the number by which both sides of its inequality are divided."""
+    """A cut: a clique of buffers, and the number by which both sides of its inequality are divided."""
 
     members: tuple[int, ...]
     divisor: int
@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutBound:
-    """A lower bound on the price, which cuts prove with multipliers in units of 1 / `scale`."""
+    """A lower bound on the price, and the cuts that prove it with multipliers in units of 1 / `scale`."""
 
     bound: int
     multipliers: tuple[tuple[Cut, int], ...] = ()
@@ -43,7 +43,7 @@ class CutBound:
 
 
 class CutRows:
-    """The rows (cuts) found for a piece so far, which form its linear program."""
+    """The rows (cuts) found for a piece so far, which are the rows of its linear program."""
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
@@ -53,11 +53,11 @@ class CutRows:
         self.number = np.where(piece.price == NEVER, -1, 0)
         self.number[i, j] = self.number[j, i] = np.arange(1, len(i) + 1)
         self.cuts: list[Cut] = []
-        self.rows: list[tuple[I64, I64, int]] = []  # A row is (numbers of pairs, coefficients, right side).
+        self.rows: list[tuple[I64, I64, int]] = []  # Each row is (numbers of pairs, coefficients, right side).
         self._seen: set[Cut] = set()
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
-        """Add the strongest rows of a clique; return True if one is new and violated by the solution `meets`."""
+        """Add the strongest rows of a clique; return True if one of them is new, and violated by solution `meets`."""
         excess, pairs, saved = self.clique_savings(members)
         best: list[tuple[float, Cut, I64, int]] = []
         for divisor in {1, *saved.tolist()}:
@@ -74,7 +74,7 @@ class CutRows:
         return is_new
 
     def clique_savings(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
-        """Return (excess over the pool, numbers of the clique's pairs, bytes that each pair can save)."""
+        """Return a clique's excess bytes over the pool, the numbers of its pairs, and the bytes each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]
         pairs = inside[np.triu_indices(len(members), 1)]
@@ -82,7 +82,7 @@ class CutRows:
         return excess, pairs, np.minimum(self.smaller[pairs], excess)
 
     def solve(self, flag: I64) -> tuple[F64, F64]:
-        """Return the multiplier of each row and the fractional value of each pair (1: it meets) at the optimum."""
+        """Solve the program; return each row's multiplier and each pair's value, from 0 (apart) to 1 (meets)."""
         pairs, values, least = zip(*self.rows, strict=True)
         scaled = [value / right for value, right in zip(values, least, strict=True)]
         first = np.cumsum([0, *map(len, pairs)])
@@ -90,7 +90,7 @@ class CutRows:
         gain = np.ones(len(self.rows))
         room = np.zeros(len(self.price), dtype=np.int64)
         price = self.price.astype(np.float64)
-        # The amount that a pair costs above its price is not scaled, so scale all rows to a right side of 1.
+        # The solver does not scale what a pair costs above its price, so scale all rows to a right side of 1.
         run = Packing(
             price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
         )
@@ -98,7 +98,7 @@ class CutRows:
         return level / np.array(least), meets
 
     def proof(self, level: F64) -> CutBound:
-        """Return the bound that the multipliers prove after rounding down to integers."""
+        """Return the bound that the multipliers still prove after they are rounded down to integers."""
         whole = [max(0, int(value * _SCALE + 1e-3)) for value in level.tolist()]
         chosen = [(cut, row, times) for cut, row, times in zip(self.cuts, self.rows, whole, strict=True) if times]
         paid = np.zeros(len(self.price), dtype=object)
@@ -113,15 +113,15 @@ class CutRows:
 def cut_bounds(
     piece: Piece, seed: int, flag: I64, rounds: int, program: Callable[[CutRows], tuple[F64, F64]] | None = None
 ) -> Iterator[CutBound]:
-    """Yield rising bounds until several searches in a row find no new row.
+    """Yield rising lower bounds until several searches in a row find no new row.
 
-    `program` solves the linear program of the rows found so far; by default, the core's simplex method does.
+    `program` solves the linear program of the rows found so far; by default, it is the core's simplex method.
     """
     rows, dry = CutRows(piece), 0
     meets, cut = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
     best = CutBound(0)
     for turn in range(rounds):
-        # A pair saves its fractional value times its smaller buffer; every third turn uses the square root for variety.
+        # A pair saves its fractional value times its smaller buffer; every third turn takes a square root for variety.
         saved = rows.smaller * (np.sqrt(meets) if turn % 3 == 2 else meets)
         least = 1e-5 * piece.capacity
         run = Cliques(

@@ -1,7 +1,7 @@
-"""Pieces of an instance with prices: independent parts of a pool, reduced to buffers that are hard to place.
+"""Pieces of an instance with prices: independent parts of a pool, reduced to the buffers that are hard to place.
 
-Buffers of different parts may overlap freely, so each part has the whole pool. A buffer is removed from a part, and
-placed last, if its neighbours cannot block all of its starts.
+Buffers of different parts may overlap freely, so each part has the whole pool. If its neighbours cannot block all
+starts of a buffer, the buffer is removed from its part and placed last.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 Offsets = list[int]
 _MOST_BUFFERS = 2_000
-"""The limit of buffers in a pool, because the prices of pairs are stored as a matrix."""
+"""The maximum number of buffers in a pool, whose prices of pairs are stored as a square matrix."""
 NO_END = 2**60
-"""The end of an unlimited pool in units; rounding up from it stays within 64 bits."""
+"""The end of an unlimited pool, in units; rounding it up does not overflow 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """`n` buffers of one pool, in units of its own, each `unit` units of the instance.
+    """`n` buffers of one pool; one unit of the piece is `unit` units of the instance.
 
-    members: (n,), positions in the instance.
-    size, lowest, highest, step: (n,); starts are lowest + k * step, up to highest.
-    price: (n, n), the cost of each pair if it meets: NEVER if it must not, 0 if it is free.
-    grid, gap: (n, n), as in the kernels' table.
-    reserved: (r, 2), ranges that no buffer may touch.
-    shift: the shift of the grid; see the kernels' table.
+    members: (n,), the buffers' positions in the instance.
+    size, lowest, highest, step: (n,); a buffer may start at lowest + k * step, up to highest.
+    price: (n, n), the price of each pair if it meets; NEVER if it must not meet, 0 if it may.
+    grid, gap: (n, n), the grid cell and the distance of each pair, as in `PieceTable`.
+    reserved: (r, 2), the ranges that no buffer may touch.
+    shift: the shift of the grid, as in `PieceTable`.
     """
 
     members: I64
@@ -55,12 +55,12 @@ class Piece:
 
     @cached_property
     def pairs(self) -> I64:
-        """The priced pairs, as an array (k, 2) with the lower position first."""
+        """The pairs of buffers with a price, as an array (k, 2) with the lower position first."""
         return np.argwhere(np.triu(self.price > 0))
 
     @cached_property
     def table(self) -> PieceTable:
-        """The piece in the kernels' table format."""
+        """The piece as a table for the kernels."""
         row, other = map(np.ascontiguousarray, np.nonzero(self.price))
         first = np.searchsorted(row, np.arange(len(self) + 1))
         entries = (np.ascontiguousarray(each[row, other]) for each in (self.price, self.grid, self.gap))
@@ -70,14 +70,14 @@ class Piece:
         return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
 
     def restrict(self, chosen: I64) -> Piece:
-        """Return the piece of the chosen buffers, in the same units."""
+        """Return the piece that has only the chosen buffers, in the same units."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
     def coarsen(self) -> Piece:
-        """Return the piece in the coarsest unit in which it still has a cheapest plan."""
-        # Once all buffers of a plan are moved down, offsets are sums of sizes, bounds, gaps and grids (`common_unit`).
+        """Return the piece in the coarsest unit for which a cheapest plan still exists."""
+        # After all buffers move down, offsets are sums of sizes, bounds, gaps and grids (see `common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
         unit = gcd(
@@ -105,14 +105,14 @@ class Piece:
 
     @cached_property
     def capacity(self) -> int:
-        """The units of the pool that the buffers can use, without reserved ranges."""
+        """The number of units of the pool that buffers can use, without reserved ranges."""
         low, high = int(self.lowest.min()), int((self.highest + self.size).max())
         inside = np.minimum(self.reserved[:, 1], high) - np.maximum(self.reserved[:, 0], low)
         return high - low - int(np.maximum(inside, 0).sum())
 
     @cached_property
     def _lists(self) -> list[list[tuple[int, int, int]]]:
-        """The neighbours of each buffer, as (buffer, grid, gap)."""
+        """The neighbours of each buffer, as tuples (buffer, grid, gap)."""
         lists: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
         rows, others = np.nonzero(self.price)
         columns = (rows, others, self.grid[rows, others], self.gap[rows, others])
@@ -121,7 +121,7 @@ class Piece:
         return lists
 
     def lowest_free(self, i: int, at: Offsets, is_hard_alone: bool = False) -> int | None:
-        """Return the lowest start at which buffer i meets no placed neighbour (at[j] < 0: unplaced), or None."""
+        """Return the lowest start at which buffer i meets no placed neighbour, or None; at[j] < 0 means unplaced."""
         size, step, lowest = int(self.size[i]), int(self.step[i]), int(self.lowest[i])
         taken = [(low - size + 1, high) for low, high in self.reserved.tolist()]
         for j, grid, gap in self._lists[i]:
@@ -139,9 +139,9 @@ class Piece:
         return start if start <= self.highest[i] else None
 
     def first_fit(self, is_hard_alone: bool = False) -> Offsets | None:
-        """Return a plan by first fit in which no pair pays; with `is_hard_alone`, no pair conflicts.
+        """Return a plan by first fit in which no priced pair meets, or None if a buffer does not fit.
 
-        None if none fits.
+        If `is_hard_alone`, priced pairs may meet, and only pairs that must not meet are kept apart.
         """
         degree = (self.price != 0).sum(axis=1)
         pull = np.where(self.price == NEVER, 3, self.price).sum(axis=1)
@@ -157,7 +157,7 @@ class Piece:
         return None
 
     def peel(self) -> tuple[I64, list[int]]:
-        """Return the hard buffers that remain, in ascending order, and the removed buffers in the order of removal."""
+        """Remove buffers that can be placed last; return the other buffers, ascending, and the removed ones."""
         wide = self.size[None, :] + 2 * self.gap + np.where(self.grid > 1, 2 * (self.grid - 1), 0)
         blocked = -(-(self.size[:, None] + wide - 1) // self.step[:, None]) * (self.price != 0)
         room = (self.highest - self.lowest) // self.step + 1
@@ -170,7 +170,7 @@ class Piece:
         return np.flatnonzero(is_left), gone
 
     def parts(self) -> Iterator[I64]:
-        """Yield the connected components of the buffers under their pairs, each in ascending order."""
+        """Yield the connected components of the graph of buffers and their pairs, each in ascending order."""
         seen = np.zeros(len(self), dtype=np.bool_)
         near = self.price != 0
         for first in range(len(self)):
@@ -186,7 +186,7 @@ class Piece:
             yield np.flatnonzero(members)
 
     def cost_mask(self, at: Sequence[int] | I64) -> Bool:
-        """Return a mask of the priced pairs that meet in a plan."""
+        """Return a mask of those priced pairs that meet in a plan."""
         start = np.asarray(at)
         i, j = self.pairs.T
         grid = self.grid[i, j]
@@ -200,7 +200,7 @@ class Piece:
 
 
 def suits(instance: Instance) -> bool:
-    """Return True if pools can be pieces: one pool per buffer, few buffers per pool, one constraint per pair."""
+    """Return True if pools can be pieces: one pool for each buffer, few buffers in a pool, one rule for a pair."""
     counts = instance.allowed.sum(axis=1)
     if (instance.allowed.sum(axis=0) != 1).any() or counts.max(initial=0) > _MOST_BUFFERS:
         return False
@@ -210,14 +210,14 @@ def suits(instance: Instance) -> bool:
 
 
 def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
-    """Return each pool with its buffers as a piece; `prices` are those of the instance's priced pairs."""
+    """Return each pool with its buffers as a piece; `prices` has the price of each priced pair of the instance."""
     home = instance.allowed.argmax(axis=0)
     counts = np.bincount(home, minlength=len(instance.pools))
     return [_piece_of_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
 
 
 def _has_double_pairs(instance: Instance) -> bool:
-    """Return True if a conflicting or priced pair may have a bank constraint as well."""
+    """Return True if a conflicting or priced pair may also have a bank constraint."""
     priced = instance.priced_pairs
     by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
     others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
@@ -262,5 +262,5 @@ def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[in
 
 
 def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
-    """Write the offsets of a piece's plan into the instance's offsets, in its units."""
+    """Write the offsets of a piece's plan into `offset`, in units of the instance."""
     offset[piece.members] = column(at) * piece.unit

@@ -1,4 +1,4 @@
-"""Certificates of prices: the cliques and multipliers of all pieces, as lines for checkers."""
+"""The certificates of prices: the cliques and multipliers of all pieces, as lines that checkers read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ROUNDS = 400
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
     """Return the lines that prove a price, summed over the pieces; None if cliques do not prove it in time.
 
-    If a piece is smaller than its pool (`is_narrow`), a checker may find that one of its cliques fits the pool.
+    If a piece has less room than its pool (`is_narrow`), a checker may find that one of its cliques fits into the pool.
     """
-    if price == 0:  # A part without cliques proves a price of 0.
+    if price == 0:  # A part without cliques proves a price of 0, so return a single one.
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None
@@ -33,7 +33,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
             bound = better
             if control.cancelled.is_set() or control.remaining_s <= 0:
                 break
-        # Prices of a piece are in steps of `Costs`, so scale the multipliers of the piece's cliques by the step.
+        # The prices of a piece are in steps of `Costs`, so scale the multipliers of its cliques by the step.
         proved += step * bound.bound
         lines.append("part")
         lines += [

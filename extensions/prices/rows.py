@@ -1,4 +1,4 @@
-"""The two price solvers, as rows of the registry of solvers."""
+"""The two solvers for prices, as rows of the registry of solvers."""
 
 from memplan.solvers.portfolio.rows import EVERYTHING, SolverRow
 

@@ -1,7 +1,7 @@
 """The search for the least price of pairs: free buffers are placed first, then each hard piece is searched.
 
-Each hard piece gets some exact search, a walk and bounds, and then more of each, until its price is proved or the time
-is over. A deterministic search counts nodes, steps and pivots instead of time.
+Each hard piece gets some exact search, a walk (annealing) and bounds. Then it gets more of each, until its price is
+proved or the time is over. A deterministic search counts nodes, steps and pivots instead of time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memplan.solvers.search.incumbent import Search
 
 @dataclass(frozen=True)
 class PriceResult:
-    """The result of an exact search: the least price with a plan, or only a lower bound on it.
+    """The result of an exact search of a piece: the least price with a plan, or only a lower bound on the price.
 
     `price` is None if no plan below `upper` was found. `is_over` is True if the search was complete.
     """
@@ -42,7 +42,7 @@ class PriceResult:
 
 
 def search_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> PriceResult | None:
-    """Search a piece for the least price below `upper`, or return None if it has too many buffers."""
+    """Search a piece exactly for a price below `upper`; return None if the piece has too many buffers."""
     if len(piece) > MOST_BUFFERS:
         return None
     at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(3, dtype=np.int64)
@@ -64,14 +64,14 @@ _HOT, _COLD = 2.0, 0.15
 _MOST_PRICE = 2**33
 _CUT_ROUNDS = 60
 _WORK_PER_NODE, _WORK_PER_STEP, _WORK_PER_PAIR = 1, 20, 0.3
-"""The work of a node, of a step of a walk, and of a step per pair of a buffer, in units of Search.work_limit."""
+"""The work of a node, of a step of a walk, and of a step for each pair of a buffer; see Search.work_limit."""
 _MEND_SHARE = 0.5
-"""The fraction of the remaining time for a first plan if first fit finds none."""
+"""The fraction of the remaining time for finding a first plan if first fit finds none."""
 
 
 @dataclass(eq=False)
 class _OpenPiece:
-    """A piece whose price is not proved yet: its best plan and its lower bound so far."""
+    """A piece whose price is not proved yet, with its best plan and its lower bound so far."""
 
     piece: Piece
     at: Offsets = field(default_factory=list)
@@ -89,19 +89,19 @@ class _OpenPiece:
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the least price is proved or the search is over; skip unsuitable instances."""
+    """Offer plans and bounds until the least price is proved or the search is over; skip instances that do not suit."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans and proofs of a short search."""
+    """Offer the plans and the proofs that a short search finds."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None:
         price_search.begin(_QUICK_NODES)
 
 
 class _PriceSearch:
-    """A search for the least price: the offsets of placed buffers, and the open pieces."""
+    """A search for the least price, with the offsets of placed buffers and the pieces that are still open."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
         self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
@@ -112,7 +112,7 @@ class _PriceSearch:
 
     @classmethod
     def from_instance(cls, instance: Instance, search: Search) -> Self | None:
-        """Return the search for an instance, or None if the instance is unsuitable."""
+        """Return the search for an instance, or None if its pools cannot be divided into pieces."""
         costs = Costs.from_instance(instance)
         is_priced = instance.objective == "cost" and len(instance.priced_pairs) > 0
         if not is_priced or sum(costs.clash) >= _MOST_PRICE or not suits(instance):
@@ -120,14 +120,14 @@ class _PriceSearch:
         return cls(instance, search, costs, pools_of(instance, costs.clash))
 
     def begin(self, most_nodes: int) -> bool:
-        """Place free buffers, and search the pieces a little; return False if nothing fits or no plan was found."""
+        """Place free buffers, and search each piece briefly; return False if nothing fits or a piece has no plan."""
         is_sound = self._reduce() and all(self._begin_piece(one, most_nodes) for one in self.hard)
         if is_sound:
             self._offer()
         return is_sound
 
     def go_on(self) -> None:
-        """Search until all pieces are proved or the search is over."""
+        """Continue the search until all pieces are proved or the search is over."""
         for stage in (self._raise_bound, self._finish):
             for one in self.hard:
                 if not one.is_settled and not self._is_over:
@@ -140,7 +140,7 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
-        """Divide the pools into pieces and place free buffers; return False if a buffer can never be placed."""
+        """Divide the pools into pieces, and place free buffers; return False if a buffer can never be placed."""
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
@@ -156,7 +156,7 @@ class _PriceSearch:
         return True
 
     def _offer(self) -> None:
-        """Offer the bound and, once all pieces have a plan, the plan."""
+        """Offer the lower bound and, once every piece has a plan, the plan of all buffers."""
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
@@ -169,7 +169,7 @@ class _PriceSearch:
     def _put_back(self) -> I64:
         offset = self.offset.copy()
         for part, gone in self.peeled:
-            # Pieces may have coarser units, but all offsets are multiples of the part's unit, so use the part's unit.
+            # Pieces may have coarser units than their part, so convert offsets to the part's unit.
             at = (offset[part.members] // part.unit).tolist()
             for i in gone:
                 at[i] = -1
@@ -205,7 +205,7 @@ class _PriceSearch:
             one.take(result.at, result.price)
 
     def _find_start(self, one: _OpenPiece) -> bool:
-        """Find any plan of a piece; return False if none is found."""
+        """Find any plan of a piece, whatever its price; return False if none is found."""
         piece, best = one.piece, self.search.best
         at: Offsets | None = piece.first_fit(is_hard_alone=True)
         if at is None and best is not None:
@@ -218,12 +218,12 @@ class _PriceSearch:
         return True
 
     def _plan_without_prices(self, piece: Piece) -> Offsets | None:
-        """Return a plan of the piece by the search for the least peak, which ignores prices, or None."""
+        """Return a plan of the piece by the search for the lowest peak, which ignores prices; None if none is found."""
         is_fitted = np.zeros(len(self.instance), dtype=np.bool_)
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
         inner = self.search.child(_remove_prices(part), _MEND_SHARE)
-        # The exact search does not support banks and clearances, so use greedy packing with banks or clearances.
+        # The exact search supports neither banks nor clearances, so pack greedily if there are any.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
         for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
             if inner.best is None and not inner.is_over:
@@ -233,7 +233,7 @@ class _PriceSearch:
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _raise_bound(self, one: _OpenPiece) -> None:
-        """Raise the bound of a piece by clique cuts if its linear program is small."""
+        """Raise the lower bound of a piece by clique cuts, if its linear program is small."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
         for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
@@ -245,7 +245,7 @@ class _PriceSearch:
         self._search_places(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
-        """Walk in the open pieces in turn, with ever more steps, until the search is over."""
+        """Walk in each open piece, round after round with ever more steps, until the search is over."""
         length = 4 * _SHORT_WALK
         while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
             for one in unsettled:
@@ -255,7 +255,7 @@ class _PriceSearch:
             length *= 2
 
     def _walk(self, one: _OpenPiece, steps: int) -> None:
-        """Anneal from a piece's best plan with falling temperature; large pieces use one thread per processor."""
+        """Anneal from a piece's best plan at falling temperatures; a large piece uses one thread per processor."""
         is_alone = self.search.deterministic or len(one.piece.pairs) <= MOST_PAIRS
         threads = 1 if is_alone else threads_of_one()
         price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
@@ -284,7 +284,7 @@ class _PriceSearch:
 
 
 def _remove_prices(instance: Instance) -> Instance:
-    """Return the instance without prices, for which any plan is sufficient."""
+    """Return the instance without prices, so that any valid plan is a solution."""
     return replace(
         instance,
         objective="fit",
@@ -296,14 +296,14 @@ def _remove_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the reduced pieces that first fit cannot place at price 0: certificates need only these."""
+    """Yield the reduced pieces that first fit cannot place at price 0, as only these need certificates."""
     for pool in pools_of(instance, Costs.from_instance(instance).clash):
         for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)
 
 
 def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield the parts of a pool, each with its removed buffers and the pieces of the rest."""
+    """Yield the parts of a pool, each with the buffers removed from it and the pieces of its remaining buffers."""
     for chosen in pool.parts():
         part = pool.restrict(chosen).coarsen()
         is_left, gone = part.peel()

@@ -1,1 +1,1 @@
-"""Recomputation: the search of `order --recompute` for programs that run operations again."""
+"""Recomputation: the search of `order --recompute` for programs that run some operations again to save memory."""

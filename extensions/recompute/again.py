@@ -1,15 +1,15 @@
-"""Rules for recomputation: the operations that may run again, and the point of an order after which they may not."""
+"""Rules for recomputation: which operations may run again, and after which other operations they may not."""
 
 from __future__ import annotations
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 Behind = frozenset[int]
-"""The operations whose first run ends the time in which some operation may run again."""
+"""The operations such that once any of them has run, a certain operation may not run again."""
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, the operations that a second run must precede; None if it may run only once.
+    """Return, for each operation, the operations that a second run of it must precede; None if it may run only once.
 
     A second run must find its inputs unchanged. An operation may run only once if it writes no new tensor, has regions,
     is marked `once`, changes a tensor in place, or writes a tensor that is later changed in place.
@@ -21,7 +21,7 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
             behind[earlier].add(v)
         if row.once or row.regions or not graph.new_tensors[v]:
             never.add(v)
-        # A rerun of an operation that changes a tensor in place would change the tensor twice, so forbid such reruns.
+        # A rerun of an operation that changes a tensor in place would change the tensor twice, so forbid the rerun.
         for tensor in set(row.outputs).difference(graph.new_tensors[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))

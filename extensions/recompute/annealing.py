@@ -1,6 +1,6 @@
-"""Simulated annealing of programs, which keeps the cheapest program found for each of many peaks.
+"""Simulated annealing of programs (sequences of runs), which keeps the cheapest program for each of many peaks.
 
-It tries changes that a greedy search cannot make: other orders, earlier reruns, and separate clones for each reader.
+It tries changes that a greedy search cannot make: other orders, earlier reruns, and a separate clone for each reader.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
-"""The initial temperatures of consecutive rounds, as fractions of an operation's average cost.
+"""The initial temperatures of consecutive rounds, as fractions of the average cost of an operation.
 
-Large graphs have no time to cool down from high ones. The first of every four rounds starts without drops, as greedy
-drops are mostly too many; the other rounds start with the cheapest known drops.
+Large graphs have too little time to cool down from high temperatures. The first of every four rounds starts without
+drops, because greedy drops are mostly too many. The other rounds start with the cheapest known drops.
 """
 _LARGE = 200
 """The number of operations above which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
-"""The steps of the first round per operation, and the divisor of the remaining work that limits a round."""
+"""The steps per operation in the first round, and the divisor of the remaining work that limits each round."""
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
-"""The number of times that the steps per round are doubled."""
+"""How many times the number of steps per round is doubled, for small and for large graphs."""
 _IDLE = 6
-"""The search ends once this many rounds, and half of all, found no better program; large graphs count full rounds."""
+"""The search ends after this many rounds, and half of all, without a better program; large graphs count full rounds."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
-"""The fraction by which the peak should fall at a limited cost, and the minimum fraction that is tried."""
+"""The fraction by which the peak should fall at a limited cost, and the smallest fraction that is tried."""
 _ENDED = 400
-"""The number of rounds whose final drops are kept."""
+"""The number of latest rounds whose final drops are kept."""
 _MOST_KEPT = 20_000_000
-"""The maximum number of integers stored for the kept programs."""
+"""The maximum number of integers that store the kept programs."""
 
 _NONE = 2**62
-"""The cost that represents the absence of a program."""
+"""The cost that means that no program exists."""
 
 
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    A drop is a time without a tensor. Rounds have consecutive seeds; after them, `seed` is the last one.
+    A drop is a time in which a tensor is not kept. Rounds have consecutive seeds; `seed` is that of the last round.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
-        # Storing programs of a large graph takes much memory, so keep only the highest marks.
+        # Programs of a large graph take much memory, so keep only programs for the highest marks.
         row = len(stays.tensor) + stays.n
         self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
         count = len(self._marks)
@@ -68,7 +68,7 @@ class Annealing:
         self.seed = seed
         self._nothing = search.empty_drops()
         self.ended: deque[Drops] = deque(maxlen=_ENDED)
-        """The final drops of the latest rounds, whether or not they are better than others."""
+        """The final drops of the latest rounds, even if other drops are better."""
         self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
         is_large = stays.n > _LARGE
         self._heats = _HEATS_OF_LARGE if is_large else _HEATS
@@ -76,16 +76,16 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the cheapest drops of each mark that were not known initially."""
+        """Return, for each mark (peak), the cheapest drops if they were not known at the start."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the cheapest drops whose peak is within a budget, or None."""
+        """Return the cheapest drops whose peak is within a budget in bytes, or None."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
-        """Run one round; return True if it found a cheaper program within the budget, or one closer to the budget."""
+        """Run one round; return True if it found a cheaper program within the budget, or came closer to the budget."""
         before, nearest = self._min_cost(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
         start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
@@ -97,7 +97,7 @@ class Annealing:
         return self._min_cost(budget) < before or (before == _NONE and self._nearest.peak < nearest)
 
     def rounds(self, budget: int) -> None:
-        """Search for the cheapest program within a budget, until progress stops or the time is over."""
+        """Run rounds to find the cheapest program within a budget, until progress stops or the time is over."""
         idle = number = 0
         while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
             is_better = self.run(budget, self._steps_of_round(number), number)
@@ -105,9 +105,9 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets up to the first of at least `most`, from cheap programs of lower peaks.
+        """Search within rising budgets, up to the first of at least `most`, from cheap programs of lower peaks.
 
-        Each budget gets an equal share of the work, independent of `most`.
+        Each budget gets an equal share of the work, whatever the value of `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -120,7 +120,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for the lowest peak within a total cost; return False if no lower peak remains to be tried."""
+        """Search for the lowest peak within the total cost `most`; return False once no lower peak can be tried."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]

@@ -1,7 +1,7 @@
 """Lower bounds on the cost of recomputation for any limit, by the bytes that must leave memory during one operation.
 
-Consider the tensors needed both before and after an operation in every order: their bytes above the limit are removed
-while it runs, and their makers run again later. The cheapest such choice costs no more than any program.
+Consider the tensors that every order needs both before and after an operation: bytes above the limit leave memory while
+it runs and are recomputed later. The cheapest choice of these tensors costs no more than any program.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12
 _NODES = 4_000
-"""The maximum number of choices examined for one limit, which takes about 0.1 s."""
+"""The maximum number of choices of tensors examined for one limit, which takes about 0.1 s."""
 
 
 class _OperationMemory(NamedTuple):
-    """The bytes needed during an operation, and the tensors removable meanwhile, in ascending order of cost per byte.
+    """The bytes needed during an operation, and the tensors that can be absent meanwhile, the cheapest per byte first.
 
-    `freed` and `cost` are the running sums of their bytes and costs, starting with 0.
+    `freed` and `cost` are the running sums of the bytes and the costs of these tensors, starting with 0.
     """
 
     needed: int
@@ -47,15 +47,15 @@ def _ancestor_matrix(graph: OperationGraph) -> Flags:
 
 
 def extra_bytes_by_operation(graph: OperationGraph) -> list[int]:
-    """Return, for each operation, the bytes that it needs besides its tensors, if all allowed overwriting happens."""
+    """Return, for each operation, its workspace in bytes, less the outputs that may overwrite its inputs."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
 def peak_lower_bound(graph: OperationGraph) -> int:
-    """Return a lower bound in bytes on the peak of programs in which operations may run again.
+    """Return a lower bound, in bytes, on the peak of all programs in which operations may run again.
 
-    All allowed overwriting counts, since an output may overwrite even a kept input, which is recomputed later.
+    It assumes all allowed overwriting, because an output may overwrite even a kept input that is recomputed later.
     """
     needs = (
         work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
@@ -65,18 +65,18 @@ def peak_lower_bound(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the minimum cost of removing `above` bytes if the last tensor may be removed fractionally."""
+    """Return the minimum cost of removing `above` bytes, where the last tensor may be removed in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
         return cost[-1] + 1
     part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
-    # The sum of costs must remain a lower bound, so round each cost down.
+    # The sum of rounded costs must still be a lower bound, so round each cost down.
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 
 def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[int, int]:
-    """Return the minimum cost of removing whole tensors, and the remaining nodes; (0, 0) if the nodes are used up."""
+    """Return the minimum cost of removing whole tensors, and the nodes left; (0, 0) if the nodes do not suffice."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1
@@ -92,13 +92,13 @@ def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[i
 
 
 class RemovalBounds:
-    """The lower bounds on recomputation cost by each operation of a graph, for any limit of the peak."""
+    """Lower bounds on the cost of recomputation, one from each operation of a graph, for any limit on the peak."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
-        # `others` has, for each operation, the unused tensors that are needed both before and after the operation.
+        # `others` has, for each operation, the tensors that it does not use, but that are needed before and after it.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = extra_bytes_by_operation(graph)
@@ -123,19 +123,19 @@ class RemovalBounds:
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes during an operation, and running sums of bytes and costs of removable tensors."""
+        """Return the bytes needed during an operation, and running sums of bytes and costs of removable tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return, for each operation, the bytes above a limit if no tensor needed later is removed during it."""
+        """Return, for each operation, the bytes above `limit` if all tensors that are needed later stay in memory."""
         return [row.needed - limit for row in self._beside]
 
     def cost_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the recomputation cost within a limit; None if no program is within it."""
+        """Return a lower bound on the cost of recomputation within a limit; None if no program is within it."""
         return self.bound_and_operation(limit)[0]
 
     def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:
-        """Return the bound of `cost_bound` and the operation that proves it, None for a bound of 0."""
+        """Return the bound of `cost_bound` and the operation that proves it (None if the bound is 0)."""
         rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
         for v, row, above in rows:
             if above > row.freed[-1]:
@@ -153,7 +153,7 @@ class RemovalBounds:
 
     @staticmethod
     def _useful_across(graph: OperationGraph, earlier: Flags) -> Flags:
-        """Return a matrix whose row t marks the operations before and after which tensor t is needed in every order."""
+        """Return a matrix whose row t marks the operations before and after which every order needs tensor t."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
         for t, maker in enumerate(graph.maker):

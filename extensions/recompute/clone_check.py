@@ -1,7 +1,7 @@
-"""The check of a program with clones (repeated operations), by execution on its addresses.
+"""The check of a program with clones (repeated operations), which executes the program on its planned addresses.
 
-A value is identified by its origin in the given graph, and memory is a list of ranges with values. Every operation must
-read the same values as in the given graph. The check shares no code with the construction of clones, orders or plans.
+A value is identified by its origin in the given graph, and memory is a list of byte ranges with values. Each operation
+must read the same values as in that graph. The check shares no code with the building of clones, orders or plans.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
 
 Value = tuple[int, int]
-"""The origin of a value: (operation, tensor) of the given graph; the operation is -1 for an input."""
+"""The origin of a value, as (operation, tensor) of the given graph; the operation of an input is -1."""
 
 
 def check_rewriting(
@@ -24,10 +24,10 @@ def check_rewriting(
     order: Sequence[int],
     places: tuple[Sequence[int], Sequence[int]] | None = None,
 ) -> None:
-    """Run `clone` in an order, and check that each operation reads the same values as in `graph`.
+    """Run `clone` in the given order, and check that each operation reads the same values as in `graph`.
 
     Operation k of `clone` is a run of operation `runs[k]` of `graph`, and its tensor t holds the value of tensor
-    `tensors[t]`. `places` has the offsets of tensors and of workspaces in bytes; without it, no two of them overlap.
+    `tensors[t]`. `places` has the offsets, in bytes, of tensors and of workspaces; without it, they do not overlap.
     Raises OperationsError for the first violation.
     """
     reads, leaves, ends = _values_by_operation(graph)
@@ -71,7 +71,7 @@ def check_rewriting(
 
 
 def _values_by_operation(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
-    """Return the values that each operation reads and writes in the given order, and the final values."""
+    """Return the values that each operation reads and writes in the given order, and the values at the end."""
     holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
     reads, leaves = [], []
     for v, row in enumerate(graph.ops):
@@ -84,7 +84,7 @@ def _values_by_operation(graph: OperationGraph) -> tuple[list[dict[int, Value]],
 
 
 class _Memory:
-    """The content of memory: byte ranges of tensors with their values. A tensor that is overwritten loses its value."""
+    """The content of memory, as byte ranges of tensors with their values; an overwritten tensor loses its value."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
         self._size, self._places = graph.working_bytes, places
@@ -92,7 +92,7 @@ class _Memory:
         self._ranges: list[tuple[int, int]] = []
 
     def write(self, where: str, tensor: int, value: Value) -> None:
-        """Store a value in a tensor; other tensors in its byte range lose their values."""
+        """Store a value in a tensor, so that other tensors in its byte range lose their values."""
         if self._places is not None and self._size[tensor] and tensor not in self._holds:
             begin = self._places[0][tensor]
             self._clear_range(where, begin, self._size[tensor])
@@ -100,7 +100,7 @@ class _Memory:
         self._holds[tensor] = value
 
     def scribble(self, where: str, operation: int, size: int) -> None:
-        """Overwrite the workspace of an operation; tensors in its byte range lose their values."""
+        """Overwrite the workspace of an operation, so that tensors in its byte range lose their values."""
         if self._places is not None:
             self._clear_range(where, self._places[1][operation], size)
 

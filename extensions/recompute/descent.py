@@ -1,6 +1,6 @@
-"""The descent: drops for lower and lower budgets, in a sequence that does not depend on the limit.
+"""The descent: a search for drops (times without a tensor) that meet lower and lower budgets.
 
-Drops (times without a tensor) found on the way to one limit thus serve any other limit.
+The sequence of budgets does not depend on the limit, so drops found on the way to one limit also serve other limits.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from memplan.extensions.recompute.stays import Drops
 _STEP = 0.98
 """The ratio between consecutive budgets of the descent."""
 _IDLE = 3
-"""The descent ends after this many consecutive budgets that no drops met."""
+"""The number of consecutive budgets without drops that meet them, after which the descent ends."""
 _LARGE = 200
-"""The number of operations above which the descent continues only from the last drops."""
+"""The number of operations above which each budget of the descent starts only from the drops of the last budget."""
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
 """The number of points with peaks between the full peak and a limit."""
 _ABOVE = 32
-"""The number of peaks above a limit for which programs are passed to a search with a link."""
+"""The number of peaks above a limit whose programs are passed to a search with a link."""
 _MARKS = 300
 """The number of peaks for which the cheapest program is kept if the cost is limited."""
 _RAISED = 8
-"""The number of the cheapest drops below a limit that are simplified by undoing unneeded drops."""
+"""The number of cheapest drop sets below a limit from which unneeded drops are removed."""
 
 
 class Descent:
-    """A descent that starts without drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
+    """A descent from a program without drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.empty_drops()
@@ -39,10 +39,10 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drops of falling peaks; the last ones are the cheapest within a limit, or else have the lowest peak.
+        """Return drop sets of falling peaks; the last is the cheapest within a limit, or else has the lowest peak.
 
-        If work is counted, the search for a lower limit starts with all steps of the search for a higher limit, so that
-        an answer for a higher limit never costs more.
+        If work is counted, the search for a lower limit begins with all steps of the search for a higher limit, so that
+        the answer for the higher limit never costs more.
         """
         if limit >= self.start.peak:
             return []
@@ -66,7 +66,7 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return drops of falling peaks whose total cost is at most `most`."""
+        """Return drop sets of falling peaks, each with a total cost of at most `most`."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
@@ -79,7 +79,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def continue_to_cost(self, most: int, points: int) -> list[Drops]:
-        """Continue the search of `reach_cost` until the time is over; return the resulting drops."""
+        """Continue the search of `reach_cost` until the time is over; return drop sets of falling peaks."""
         marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
@@ -94,7 +94,7 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return drops of falling peaks, down to the lowest peak found."""
+        """Return drop sets of falling peaks, the last of which has the lowest peak found."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
@@ -107,22 +107,22 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
     def _percentage_budgets(self) -> list[int]:
-        """Return budgets as percentages of the full peak, which are equal for every limit."""
+        """Return 1 to 99 percent of the full peak as budgets, in bytes, which do not depend on the limit."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest known drops within a limit, or None."""
+        """Return the cheapest known drop set whose peak is within a limit in bytes, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def drops_above(self, limit: int) -> list[Drops]:
-        """Return the cheapest known drops for falling peaks above a limit."""
+        """Return the cheapest known drop sets for several falling peaks above a limit."""
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search within a lower limit than before, or once more within the same limit."""
+        """Search for drops within a lower limit than before, or once more within the same limit."""
         if self.cheapest_within(limit) is None:
-            # Random changes alone hardly lower the peak of a large graph, so start from greedy drops.
+            # Random changes alone hardly lower the peak of a large graph, so first search greedily.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)
@@ -143,7 +143,7 @@ class Descent:
         return last
 
     def _descend(self) -> Iterator[tuple[int, Drops]]:
-        """Descend through fixed budgets until several are missed; yield each budget with its best drops."""
+        """Descend through fixed budgets until several in a row are missed; yield each budget with its best drop set."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = largest_operation_bytes(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
@@ -155,9 +155,9 @@ class Descent:
             yield budget, best
 
     def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
-        """Return the better drops for a budget: those continued from the last drops, or those built from none.
+        """Return the better of two drop sets for a budget: one that extends `last`, and one built from no drops.
 
-        Greedy drops for a higher budget may prevent better ones; for large graphs, starting from none takes too long.
+        Drops for a higher budget may prevent better ones. If `is_quick`, the second is tried only if the first fails.
         """
         tried = [self.search.drops_within(last, budget)]
         if tried[0].peak > budget or not is_quick:
@@ -166,7 +166,7 @@ class Descent:
         return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
 
     def _bisect(self, last: Drops, least: int, most: int) -> None:
-        """Search by bisection for the lowest peak within a cost, between `least` and the peak of the last drops."""
+        """Search by bisection for the lowest peak within the cost `most`, between `least` and the peak of `last`."""
         low = least
         for _ in range(_BISECTIONS):
             budget = (low + last.peak) // 2
@@ -184,7 +184,7 @@ class Descent:
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the cheapest drops within each budget, without repetition."""
+        """Return the cheapest drop set within each budget, without repetition."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

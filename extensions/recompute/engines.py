@@ -1,6 +1,6 @@
-"""Engines for stage programs (integer programs of recomputation), each in a separate process.
+"""The engines that solve stage programs (integer programs of recomputation), each in a separate process.
 
-OR-Tools and highspy cannot share a process, and only killing a process enforces a time limit exactly.
+OR-Tools and highspy cannot share a process, and a time limit is exact only if a process can be killed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from memplan.solvers.search.control import Control
 
 Engine = Literal["highs", "cp-sat"]
 PACKAGE: dict[Engine, str] = {"cp-sat": "ortools", "highs": "highspy"}
-"""The Python package of each engine. CP-SAT finds more solutions; both quickly prove bounds below a known cost."""
+"""The Python package of each engine. CP-SAT finds more solutions; both prove bounds below a known cost quickly."""
 _NODES_PER_S, _UNITS_PER_S = 100, 0.1
-"""The nodes of HiGHS, and the deterministic seconds of CP-SAT, that count as one second of work."""
+"""The nodes of HiGHS, and the deterministic seconds of CP-SAT, that count as one second of counted work."""
 _LEAST_S, _RESERVE_S = 0.05, 0.2
 _EXACT_IN_DOUBLE = 2**53
 _ROUNDING = 1e-6
 _GAP = 0.9
-"""The absolute gap at which HiGHS may stop, as costs are integers."""
+"""The absolute gap at which HiGHS may stop; it is below 1, and costs are integers, so no better cost remains."""
 
 
 class Task(NamedTuple):
-    """An integer program for an engine to minimise, until the time `ends` of time.monotonic() or with counted work.
+    """An integer program that an engine minimises until the time `ends` of time.monotonic(), or with counted work.
 
-    A process that starts late has less time. It reports its result before it would be killed.
+    A process that starts late has less time left. It reports its result before it would be killed.
     """
 
     engine: Engine
@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class EngineReport:
-    """A report of an engine: no solution has an objective below `bound`; if `is_none`, the program is infeasible.
+    """The result of an engine: no solution has an objective below `bound`; if `is_none`, the program is infeasible.
 
     If it `has_ended`, more time would not change the result.
     """
@@ -63,13 +63,13 @@ class EngineReport:
 
 
 def is_exact(draft: Draft) -> bool:
-    """Return True if doubles represent all numbers of a program exactly, as the engines require."""
+    """Return True if doubles represent all numbers of an integer program exactly, as both engines require."""
     most = max((sum(abs(value) for _, value in row.entries) for row in draft.rows), default=0)
     return most < _EXACT_IN_DOUBLE and draft.upper[draft.objective or 0] < _EXACT_IN_DOUBLE
 
 
 def engines() -> list[Engine]:
-    """Return the installed engines."""
+    """Return the names of the engines whose Python packages are installed."""
     return [engine for engine, package in PACKAGE.items() if is_installed(package)]
 
 
@@ -80,9 +80,9 @@ def minimise_by_engine(
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
 ) -> EngineReport:
-    """Minimise a program with an engine, until it ends or `is_settled` returns True; return the engine's report.
+    """Minimise an integer program with an engine until it ends or `is_settled` returns True; return the result.
 
-    `take` receives the columns of each solution, and returns True to end the search.
+    `take` receives the column values of each solution, and returns True to end the search.
     """
     said = EngineReport()
     module = "memplan.extensions.recompute.engines"
@@ -92,7 +92,7 @@ def minimise_by_engine(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # The earlier reports stay valid if the engine fails or is killed at its time limit, so return them.
+                # The reports received so far stay valid if the engine fails or is killed, so return the last one.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))
@@ -104,7 +104,7 @@ def minimise_by_engine(
 
 
 def _run_highs(task: Task, parent: Parent) -> None:
-    """Minimise a task's program with HiGHS, and send solutions, bounds and the status to the parent."""
+    """Minimise a task's integer program with HiGHS, and send solutions, bounds and the status to its parent."""
 
     def take(values: F64) -> None:
         parent.send(["found", np.rint(values).astype(np.int64)])
@@ -121,7 +121,7 @@ def _run_highs(task: Task, parent: Parent) -> None:
 
 
 def _run_cp_sat(task: Task, parent: Parent) -> None:
-    """Minimise a task's program with CP-SAT, and send solutions, bounds and the status to the parent."""
+    """Minimise a task's integer program with CP-SAT, and send solutions, bounds and the status to its parent."""
     from ortools.sat.python import cp_model
 
     draft, model = task.draft, cp_model.CpModel()
@@ -143,7 +143,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()
-    # One worker with all rows in the linear program was measured to be ten times as fast as several workers without.
+    # One worker with all rows in the linear program was measured to be ten times as fast as several workers.
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 2
     if task.counted_s is None:
@@ -158,7 +158,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
 
 
 def main() -> None:
-    """Run the child process: minimise the program of its task, and report results as they are found."""
+    """Run the child process: minimise the integer program that it receives, and report results as they are found."""
     parent = Parent()
     task: Any = parent.task
     (_run_highs if task.engine == "highs" else _run_cp_sat)(task, parent)

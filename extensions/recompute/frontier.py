@@ -1,4 +1,4 @@
-"""The Pareto frontier of recomputation: points of lower peak and higher cost, each ordered, planned and checked."""
+"""The Pareto frontier of recomputation: points of falling peak and rising cost, each ordered, planned and checked."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from memplan.extensions.recompute.stays import Stays
 from memplan.solvers.search.control import Control, ignore_report
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
-"""The fractions of the time for the order without repeated runs, and for the search of drops; plans get the rest."""
+"""The fractions of the time for finding an order without repeated runs, and for finding drops; plans get the rest."""
 _LARGE_ORDER_SHARE = 0.6
-"""The fraction of the time for the order of a large graph, for which it gains more than recomputation."""
+"""The fraction of the time for the order of a large graph, which gains more from its order than from recomputation."""
 _PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
 """The fractions of the remaining time for the first plan of small, medium and large graphs."""
 _REST_SHARE = 0.2
 """The fraction of the time that is reserved for ordering and planning the programs found."""
 _WITHOUT_SHARE = 0.5
-"""The fraction of the time for programs without transfers, if there is a link."""
+"""The fraction of the time for programs without transfers, if tensors may also be sent over a link."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
-    """Find programs that need fewer bytes by running operations again instead of keeping their results.
+    """Find programs that need less memory because they run operations again instead of keeping their results.
 
-    `within` limits the peak in bytes, to be met at the least cost. `extra_cost` limits the cost, as a fraction of the
-    cost of all operations. Without either, the points extend to the lowest peak found. Each point is ordered and
-    planned, and a check that shares no code with the search runs it on its addresses. With a `link`, tensors may be
-    offloaded as well.
+    `within` limits the peak in bytes; the search then minimises the cost. `extra_cost` limits the cost, as a fraction
+    of the cost of all operations. Without limits, the points extend to the lowest peak found. Each point is ordered and
+    planned, and a check that shares no code with the search runs it on its planned addresses. With a `link`, tensors
+    may also be offloaded to another memory.
     """
     if options.link:
         from memplan.extensions.recompute.offload.frontier import add_link_points
@@ -61,7 +61,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 def _search_without_link(
     graph: OperationGraph, options: OrderOptions, control: Control
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
-    """Return the answer without transfers, and programs above the limit, from which a search with a link starts."""
+    """Return the answer without transfers, and programs above the limit as starting points for a search with a link."""
     limit_s = control.remaining_s
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
@@ -76,14 +76,14 @@ def _search_without_link(
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
     first = search.first_point(control) if within is not None and base.peak <= within else None
     if within is not None and first is not None and first.peak <= within:
-        # Without clones, the extra cost is 0, so a plan within the limit needs no further search.
+        # A program without clones has no extra cost, so if its plan is within the limit, nothing better can exist.
         found = _FoundPrograms([first], FrontierFacts({within: 0}), removal_bounds(ordering.graph, costs))
     elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
         found = search.run(first, control)
     else:
         with ordering.search_in_parallel(costs, within, first, control) as order:
             found = search.run(first, order.control)
-            # If recomputation is proved to be necessary, ignore the search for an order.
+            # If recomputation is proved to be necessary, no order without clones can fit, so ignore the search for one.
             point = None if found.known.proves_cost(within) else order.point()
         if point is not None and point.peak <= within:
             found = replace(found, points=[point], known=FrontierFacts({within: 0}))
@@ -100,7 +100,7 @@ def _search_without_link(
 
 @dataclass(frozen=True)
 class _FoundPrograms:
-    """The points found, the known bounds on cost, and programs whose peaks exceed the limit."""
+    """The points found, the known bounds on cost, and programs whose peaks exceed the limit of the search."""
 
     points: list[RecomputedPoint]
     known: FrontierFacts
@@ -109,7 +109,7 @@ class _FoundPrograms:
 
 
 class _Search:
-    """The search for programs of a graph, from a given order; `most` is the maximum extra cost, or None."""
+    """The search for programs of a graph, starting from a given order; `most` is the maximum extra cost, or None."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class _Search:
     ) -> None:
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-        # Engines cannot solve programs of very large graphs, so plan first and leave the remaining time to the bound.
+        # Engines cannot solve programs of very large graphs, so plan first and use the remaining time for a bound.
         self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first_point(self, control: Control) -> RecomputedPoint | None:
-        """Return the point of the order without clones, or None if there was no time to plan it."""
+        """Plan the order without clones; return its point, or None if there is no time for a plan."""
         if self.is_planned_first:
             is_large = len(self._graph.ops) > LARGEST
             share = self._search_control(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
@@ -135,13 +135,13 @@ class _Search:
         return points[0] if points else None
 
     def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Return the points found until the control ends the search; `first` is the planned point without clones."""
+        """Search until the control ends; return the points found. `first` is the planned point without clones."""
         if self._options.limit is not None and self.is_planned_first:
             return self._search_and_plan(self._options.limit, first, control)
         return self._search_then_plan(first, control)
 
     def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Plan each program of a large graph when it is found, as its plan sets the next target."""
+        """Plan each program of a large graph as soon as it is found, because its plan determines the next target."""
         first = first or self.first_point(control)
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
@@ -151,7 +151,7 @@ class _Search:
         return _FoundPrograms(points, known, away)
 
     def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search for drops, then for cheaper programs of equal peaks, and plan all programs at the end."""
+        """Search for drops, then for cheaper programs of the same peaks, and only then plan all programs."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
@@ -171,7 +171,7 @@ class _Search:
             known = settle_points(graph, costs, [self._order, *programs], share, away)
             programs = known.programs
         rest = self._plan_control(control) if control.counts_work else control
-        # The time may be short, so plan the program without clones and the program of the lowest peak first.
+        # The time may be too short for all plans, so plan the program without clones and that of the lowest peak first.
         every = [self._order, *reversed(programs)]
         if within is None:
             share = rest if control.counts_work or self.most is None else control.child(_PLAN_SHARE)
@@ -187,7 +187,7 @@ class _Search:
     def _search_lower(
         self, descent: Descent, programs: list[list[int]], most: int, control: Control
     ) -> list[list[int]]:
-        """Return programs of lower peaks within an extra cost; stop once it is proved that none remain."""
+        """Return programs of lower peaks within an extra cost; stop once lower peaks are proved impossible."""
         stays = descent.search.stays
         most_units = most // stays.cost_unit + stays.once
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
@@ -199,11 +199,11 @@ class _Search:
         return programs + lower
 
     def _plan_control(self, control: Control) -> Control:
-        """Return the control for planning, for the case that work is counted."""
+        """Return the control for planning with counted work, which gets the share that the searches leave."""
         return control.limit_to((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
     def _search_control(self, control: Control) -> Control:
-        """Return a control for a search that leaves enough time for planning."""
+        """Return the control for a search, which ends early enough to leave time for planning."""
         return control if control.counts_work else control.limit_to(control.remaining_s - _REST_SHARE * self._limit_s)
 
 
@@ -215,7 +215,7 @@ def _answer_with_points(
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer with the given points; its other fields describe the last point."""
+    """Return the answer with the given points; its fields other than the points describe the last point."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
     limit = last.peak if options.limit is None else options.limit
@@ -243,7 +243,7 @@ def _answer_with_points(
 
 
 def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
-    """Return a point with its best lower bound on cost; a bound for a higher peak holds for it, too."""
+    """Return a point with its best lower bound on cost; bounds for higher peaks hold for the point as well."""
     least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _proving_operation(away, point.peak, bound)}
@@ -251,13 +251,13 @@ def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: Rem
 
 
 def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that alone proves a bound; a bound of None denotes the proof of infeasibility."""
+    """Return the operation that alone proves a bound on cost, or alone proves infeasibility if the bound is None."""
     least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 
 
 def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
-    """Return programs of falling peaks, within an extra cost if given."""
+    """Return programs of falling peaks, within the extra cost `most` if it is given."""
     stays = descent.search.stays
     if options.limit is not None:
         drops = descent.reach_limit(options.limit)
@@ -269,13 +269,13 @@ def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: in
 
 
 def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
-    """Return the points that no other point dominates, in ascending order of cost; the first one has no clones."""
+    """Return the undominated points in ascending order of cost, with the point without clones first."""
     chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
         if most is not None and point.extra_cost > most:
             continue
         if point.peak < chosen[-1].peak:
-            # Keep the program without clones even if another program has the same cost.
+            # The first point has no clones, so keep it even if another program has the same cost.
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)

@@ -1,4 +1,4 @@
-"""The minimum recomputation cost within a budget: the cheapest programs found, and lower bounds."""
+"""The minimum cost of recomputation within a budget: the cheapest programs found, and lower bounds on all programs."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
-"""The maximum number of columns of a stage program; engines read larger programs too slowly."""
+"""The maximum number of columns of a stage program (an integer program); engines take too long to read larger ones."""
 LARGEST_BOUNDED = 400
-"""The maximum number of operations of a graph whose stage program can be small enough."""
+"""The maximum number of operations of a graph whose stage program may have few enough columns."""
 _ORDER_S = 0.2
-"""The seconds for reordering a program whose stages fit the budget but whose order does not."""
+"""The time, in seconds, for reordering a program whose stages fit the budget but whose order does not."""
 _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
-"""The fractions of the remaining time for the search of states, and for snapshots."""
+"""The fractions of the remaining time for the search over states, and for the snapshots program."""
 
 
 @dataclass(frozen=True)
 class LeastWork:
-    """The cheapest program found within a budget, and its cost.
+    """The cheapest program found within a budget, and its extra cost.
 
-    Every program within the budget costs at least `bound`; if `is_none`, no program is within the budget.
+    Every program within the budget costs at least `bound` extra; if `is_none`, no program is within the budget.
     """
 
     runs: tuple[int, ...] | None
@@ -45,7 +45,7 @@ class LeastWork:
 
     @property
     def is_open(self) -> bool:
-        """True unless the minimum cost, or infeasibility, is proved."""
+        """True until the minimum cost, or the infeasibility of the budget, is proved."""
         return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
 
 
@@ -59,10 +59,10 @@ def search_min_work(
     away: RemovalBounds | None = None,
     states: int | None = None,
 ) -> LeastWork:
-    """Search for the cheapest program within a budget, and for a proof of its minimality.
+    """Search for the cheapest program within a budget in bytes, and for a proof that it is the cheapest.
 
     `known` has the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
-    engine's bound counts only if the other engine confirms it. If a number of `states` is given, no engine runs.
+    engine's bound counts only if the other confirms it. `states`, if given, limits the search, and no engine runs.
     """
     search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
     search.search_states(states or MOST_STATES)
@@ -72,12 +72,12 @@ def search_min_work(
 
 
 def removal_bounds(graph: OperationGraph, costs: Sequence[int]) -> RemovalBounds | None:
-    """Return the removal bounds of a graph, or None for a large graph, where they take too long."""
+    """Return the removal bounds of a graph; None for a large graph, because computing them would take too long."""
     return RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
 class _Search:
-    """The search for the minimum cost within a budget: by bounds, by states, and by engines."""
+    """The search for the minimum cost within a budget, by removal bounds, over states, and with engines."""
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class _Search:
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
         self.extra_cost = None if known is None else self._extra_cost(known)
-        # Every program has the live bytes at the start and the end, and the bytes that each operation needs.
+        # Each program needs its bytes at both ends and each operation's bytes, so a lower budget is infeasible.
         ends = bytes_after(graph, range(len(graph.ops)))
         least = 0 if away is None else away.cost_bound(budget)
         self.is_none = least is None or max(peak_lower_bound(graph), ends) > budget
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Run the engines on snapshots, then on stages, until the minimum cost is proved or the time is over."""
+        """Solve the snapshots program, then the stage program, until the minimum cost is proved or the time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
@@ -112,11 +112,11 @@ class _Search:
             self._minimise_by_both(stages, self.control)
 
     def _max_cost(self, program: Stages | Snapshots) -> int:
-        """Return the maximum cost that would still be an improvement, in the program's units."""
+        """Return the highest cost that would still improve on the known program, in the integer program's units."""
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
-        """Minimise a program with both engines: in parallel or, with counted work, one after the other."""
+        """Minimise an integer program with both engines: in parallel or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
@@ -139,7 +139,7 @@ class _Search:
                 list(pool.map(ask_one, PACKAGE))
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record a lower bound that both engines confirm, in the program's units."""
+        """Record a lower bound that both engines confirm; it is in the units of the integer program."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
@@ -147,7 +147,7 @@ class _Search:
             self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
-        """Search up to `most_states` states, if the graph is small enough."""
+        """Search up to `most_states` states for the minimum cost, if the graph is small enough."""
         if self._is_settled() or not can_search(self.graph, self.costs):
             return
         most = None if self.extra_cost is None else self.extra_cost - 1
@@ -160,18 +160,18 @@ class _Search:
         elif self.extra_cost is None:
             self.is_none = True
         else:
-            # The search of all states is complete, so the known program has the least cost.
+            # The search over states ended without a cheaper program, so the known program has the minimum cost.
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        # Snapshots are a relaxation, whose solutions need not be programs, so ignore solutions of snapshots.
+        # Snapshots are a relaxation, so their solutions may not be programs and are ignored.
         if not isinstance(program, Stages):
             return False
         with self.lock:
             return self._keep_program(program.sequence(draft, values))
 
     def _keep_program(self, runs: Sequence[int]) -> bool:
-        """Keep a program within the budget, reordered if necessary; return True once the minimum cost is proved."""
+        """Keep a program if it, or a reordering, is within the budget; return True if the minimum is proved."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

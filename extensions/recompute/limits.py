@@ -1,4 +1,4 @@
-"""Programs whose peak is within a limit, and lower bounds on their cost."""
+"""The search for programs whose peak is within a limit, and for lower bounds on their cost."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from memplan.planner.errors import InputError
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the maximum number of programs planned to meet a limit, the share of the time left to search for
-each, and the margin below the limit that each further program adds."""
+"""For large graphs: the maximum number of programs that are planned to meet a limit, the share of the remaining time
+to search for each, and the margin below the limit that each further program adds."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
-"""The states searched for each point without a limit, and the share of the time left for a point within a cost."""
+"""The states searched for each point without a limit, and the share of the remaining time for a point within a cost."""
 _QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
-"""The seconds for a quick plan, the share of the time left for all quick plans, the number of programs planned for
-longer, and the share of the time left for each of them."""
+"""The seconds for a quick plan, the share of the remaining time for all quick plans, the number of programs that are
+planned for longer, and the share of the remaining time for each of these."""
 _MOST_LOWER = 8
-"""The maximum number of programs of lower live peaks to plan if the plans of others exceed the limit."""
+"""The maximum number of programs with lower live peaks that are planned if the plans of the others exceed the limit."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class FrontierFacts:
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if it is proved that every program within a limit runs some operation again."""
+        """Return True if every program within a limit is proved to run some operation again."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
 def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program, and its runs without unneeded ones; None if it has too many bytes for a graph."""
+    """Return the peak of a program and its needed runs; None if the program has too many bytes for a graph."""
     try:
         program = clone_graph(graph, runs)
     except InputError:
@@ -62,9 +62,9 @@ def search_cheapest(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Search for the cheapest program within a budget, starting from the best of the given programs."""
+    """Search for the cheapest program within a budget in bytes, starting from the best of the given programs."""
     if away is None and control.is_over:
-        # Comparing programs of a large graph takes long, so use only the fast bound by single operations.
+        # Comparing programs of a large graph takes long, so use only the quick bound from single operations.
         return FrontierFacts({budget: 0}, is_none=peak_lower_bound(graph) > budget)
     written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
@@ -79,10 +79,10 @@ def settle_points(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Return the cheapest programs for the peaks of the given programs, and a lower bound on cost for each peak.
+    """Return the cheapest program for the peak of each given program, and a lower bound on the cost for each peak.
 
-    The first given program has no clones. Only states are searched, as each point gets little time. Programs of lower
-    peaks are appended.
+    The first given program has no clones. Each point gets little time, so only states are searched and no engines run.
+    Programs of lower peaks are appended.
     """
     known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
@@ -123,10 +123,10 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Return points as `points_of` does, and points of programs with lower live peaks if the plans exceed the limit.
+    """Plan the given programs and, if the plans exceed a limit, programs of lower live peaks; return the points.
 
-    The first two programs are planned in half of the time, to leave time for the others. `first` is the first point, if
-    known.
+    The first two programs are planned in half of the time, so that time remains for the others. `first` is the point of
+    the first program, if it is known.
     """
     half = control if control.counts_work else control.child(0.5)
     points = [] if first is None else [first]
@@ -137,7 +137,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # Lower the target so far that a plan with the same ratio of peak to live peak would meet the limit.
+            # Plans exceed the live peak by a similar ratio, so lower the target until such a plan would meet the limit.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
@@ -156,10 +156,10 @@ def points_within(
 def lower_programs(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
-    """Return programs of falling peaks within an extra cost, and False if it is proved that no peak is lower."""
+    """Return programs of falling peaks within an extra cost, and False if lower peaks are proved impossible."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
-        # The bound on the cost of a large graph takes too long to compute, so give up for large graphs.
+        # Computing the cost bound of a large graph takes too long, so give up for large graphs.
         return programs, True
     away = removal_bounds(graph, costs)
     while not control.is_over:
@@ -179,7 +179,7 @@ def replan_lowest_points(
     programs: Iterable[Sequence[int]],
     control: Control,
 ) -> list[RecomputedPoint]:
-    """Return points of programs with nearly the lowest peak, until a plan needs only the live bytes.
+    """Return points of programs with nearly the lowest peak, until the peak of a plan equals its live peak.
 
     Each program is planned quickly; then the best ones are planned for longer.
     """
@@ -209,20 +209,20 @@ def points_of_large(
     control: Control,
     within: int,
 ) -> list[RecomputedPoint]:
-    """Return points of a large graph: programs of falling peaks until a plan fits, then cheaper ones.
+    """Return points of a large graph: first programs of falling peaks until a plan fits, then cheaper programs.
 
-    The plan of `first`, which has no clones, determines the target for a program's live peak below the limit.
+    The plan of `first`, which has no clones, determines how far below the limit a program's live peak must be.
     """
     points = [first]
     rows, descent = list[Drops](), None
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        # If no time would remain to plan the result of another search, stop.
+        # If no time would remain to plan the result of another search, end the search.
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
-        # Aim for a live peak whose plan would meet the limit at the last plan's ratio of peak to live peak.
+        # Plans exceed the live peak by a similar ratio, so aim for a live peak from which a plan would meet the limit.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
         if last.peak <= within:
             aim = max(aim, last.live_peak)
@@ -239,7 +239,7 @@ def points_of_large(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # The search has already improved the order of the program, so plan the program in its present order.
+            # The search has already improved the order of the program, so plan it without another search for an order.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

@@ -1,6 +1,6 @@
-"""The search for an order without clones (repeated runs), in parallel with the search for programs.
+"""The search for an order without clones (repeated runs), which runs in parallel with the search for programs.
 
-Once the plan of such an order fits, it ends the other search, as it has the least cost.
+An order without clones has the least cost, so it ends the other search once its plan is within the limit.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memplan.extensions.recompute.points import point_of_order, points_of
 from memplan.solvers.search.control import Control
 
 _SHARE, _TRIED = 0.8, 0.25
-"""The fraction of the time for the search for orders, and the fraction of that after which it waits for the other
-search to end if it has found no lower order. Plans get the rest of the time."""
+"""The fraction of the time for the search for orders (plans get the rest), and the fraction of it after which this
+search, if it has found no lower order, waits for the other search to end."""
 
 
 class _CallEnd(threading.Event):
-    """An event that ends one part of a call; it counts as set once the whole call ends."""
+    """An event that ends one part of a call; it counts as set as soon as the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _CallEnd(threading.Event):
 
 
 class Ordering:
-    """The search for an order without clones, which can continue towards a limit."""
+    """The search for an order without clones (repeated runs), which can be continued towards a limit on the peak."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
         inside = order_regions(graph, control)
@@ -43,17 +43,17 @@ class Ordering:
             self._search = OrderSearch(inside, watched)
             self._search.run()
         self.answer: OrderAnswer = self._search.answer(self._search.best_order(), control)
-        """The best order until the control ended the search."""
+        """The answer with the best order that was found before the control ended the search."""
         self.graph = inside.graph
-        """The graph with the best orders in its regions."""
+        """The graph in which the best orders of its regions are set."""
 
     @contextmanager
     def search_in_parallel(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
     ) -> Iterator[ParallelOrderSearch]:
-        """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
+        """Search for an order in a thread until its plan is within a limit; with counted work, search before the block.
 
-        `first` is the point of the first order if it was planned; its plan exceeds the limit. Leaving the block ends
+        `first` is the point of the first order, if it was planned; its plan exceeds the limit. Leaving the block ends
         the search.
         """
         of_order, of_rest = (replace(control, cancelled=_CallEnd(control.cancelled), note=None) for _ in range(2))
@@ -85,7 +85,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order whose plan is within a limit or closest to it, or None if there is no plan."""
+        """Return the point of an order whose plan is within a limit, or else closest to it; None without a plan."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):
@@ -95,7 +95,7 @@ class Ordering:
                 if best.peak <= limit:
                     return best
             if self._peak <= self._search.bound:
-                # An order whose peak equals the bound is optimal, so leave the remaining time to plans.
+                # An order whose peak equals the lower bound is optimal, so leave the remaining time to plans.
                 break
             if self._peak == before and part is not share:
                 is_alone.wait(share.remaining_s)
@@ -108,10 +108,10 @@ class Ordering:
     def _points_of_falling_peaks(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
-        """Yield points of orders with falling peaks, below the last one's, until the control ends the search."""
+        """Yield points of orders with peaks below that of `last`, each lower, until the control ends the search."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
-                # Aim for a live peak whose plan would meet the limit at the last plan's ratio of peak to live peak.
+                # Plans exceed live peaks by similar ratios, so aim for a live peak whose plan would meet the limit.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
                 goal = max(goal, self._search.bound)
                 self._search.set_control(watched, goal)
@@ -136,12 +136,12 @@ class Ordering:
 
 
 class ParallelOrderSearch:
-    """A search for an order in parallel to another search, which `control` ends once an order fits the limit."""
+    """A search for an order in parallel with another search; an order within the limit ends the other by `control`."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:
-        """Return the point of the order once its plan fits the limit or time is over; None without a plan."""
+        """Wait until an order's plan is within the limit or time is over; return its point, or None."""
         self._is_alone.set()
         return self._future.result()

@@ -1,4 +1,4 @@
-"""The points of a recomputation frontier: each program is ordered, planned, and checked by execution."""
+"""The points of a recomputation frontier: each program is ordered, planned, and checked by executing it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.solvers.search.control import Control
 
 _SETTLED_AFTER = 3
 _LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
-"""The minimum time for a plan in seconds: a constant, and a term for each operation."""
+"""The minimum time for a plan, in seconds: a constant, and an addition for each operation."""
 PLANNED_S = 6e-5
-"""The seconds per operation for building, planning and checking a program of a large graph."""
+"""The seconds per operation for building, planning and checking one program of a large graph."""
 _PREPARED_S = 1e-6
-"""The seconds for preparing the search for an order, per squared number of operations."""
+"""The seconds for preparing a search for an order, for each squared operation count."""
 
 
 def points_of(
@@ -39,15 +39,15 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Return the points of programs; the first one is planned even without time, and invalid programs are skipped.
+    """Return the points of programs; the first program is planned even without time, and invalid programs are skipped.
 
-    With `is_ordered`, programs are planned in their order without a search for a better one.
+    If `is_ordered`, programs are planned in their own order, without a search for a better order.
     """
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
-        # With counted work, results must not depend on the time of other points, so give every point the same share.
+        # With counted work, a point must not depend on the time of other points, so give every point the same share.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
             points.append(_ordered_point(graph, costs, runs, share, is_ordered))
@@ -57,7 +57,7 @@ def points_of(
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Return the point of a search's best order whose plan is within a limit, or closest to it; None without a plan."""
+    """Plan the best orders of a search; return the point within a limit or closest to it, or None without a plan."""
 
     def pose(order: Sequence[int]) -> Problem:
         return _problem_of(clone_graph(graph, order))
@@ -81,9 +81,9 @@ def _ordered_point(
     control: Control,
     is_ordered: bool,
 ) -> RecomputedPoint:
-    """Return the point of a program, which is reordered until each reader reads the intended clone."""
+    """Return the point of a program, which is reordered until each reader reads the clone that was meant for it."""
     program = clone_graph(graph, runs)
-    # Split the time into five equal shares: at most three for orders, one for the plan, and one for the bound.
+    # Of five equal shares of the time, orders get at most three, the plan one, and the lower bound one.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -94,13 +94,13 @@ def _ordered_point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # If the time is short, give all of the time to the plan of a program with clones or of a large graph.
+    # If time is short, give all of it to the plan of a program with clones or of a large graph.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
-        # A bound of this program would assume its choice of clones for readers, so bound the relaxed graph instead.
+        # A bound of this program would hold only for its assignment of clones to readers, so bound a relaxed graph.
         bound = order_with_control(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
@@ -110,9 +110,9 @@ def _ordered_point(
 def _checked_point(
     graph: OperationGraph, costs: Sequence[int], program: CloneGraph, bound: int, placed: PlanAndProblem
 ) -> RecomputedPoint:
-    """Return the point of a program's plan, after executing the program on the plan's addresses.
+    """Execute a program on the addresses of its plan, and return the point of the plan.
 
-    Raises InvalidPlanError for a plan on which the program computes wrong values.
+    Raises InvalidPlanError if the program computes wrong values on the plan.
     """
     _verify_by_execution(graph, program, placed)
     peak = placed.plan.peak or 0
@@ -130,7 +130,7 @@ def _checked_point(
 
 
 def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
-    """Return a program whose regions are replaced by workspaces of sufficient size.
+    """Return a program in which each operation with regions has a workspace of sufficient size instead.
 
     The check of a program counts one workspace for each operation, and does not execute regions.
     """
@@ -145,13 +145,13 @@ def _problem_of(program: CloneGraph) -> Problem:
 
 
 def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Return the plan of a program with its problem; raises TimeOverError if the time does not suffice for any plan."""
+    """Plan a program; return the plan with its problem. Raises TimeOverError if the time suffices for no plan."""
     problem = _problem_of(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # The time was over before a plan was found, so try once more without cancellation.
+        # Cancellation ended the search before it found a plan, so try once more without cancellation.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {count_text(len(problem.buffers), 'tensor')}")
@@ -159,7 +159,7 @@ def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) ->
 
 
 def _verify_by_execution(graph: OperationGraph, program: CloneGraph, placed: PlanAndProblem) -> None:
-    """Raise InvalidPlanError unless a program computes the same values on its plan."""
+    """Raise InvalidPlanError unless a program computes the graph's values when it runs on its plan."""
     order = range(len(program.runs))
     at = {row.id: row.offset for row in placed.plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]

@@ -1,4 +1,4 @@
-"""Conversion of programs in which operations run several times into graphs with clones, one operation per run."""
+"""The conversion of programs that run operations several times into graphs with clones: one operation for each run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 @dataclass(frozen=True)
 class CloneGraph:
-    """A graph with clones: operation k is a run of operation `runs[k]` of the given graph.
+    """A graph with clones, whose operation k is a run of operation `runs[k]` of the given graph.
 
     Its tensor t has the value of tensor `tensors[t]` of the given graph.
     """
@@ -23,14 +23,14 @@ class CloneGraph:
 
 
 def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
-    """Return the graph of a sequence of runs, in the order of the sequence.
+    """Return the graph in which each run of a sequence is an operation, in the order of the sequence.
 
-    A reader reads the latest clone of a tensor. A repeated run whose results no run needs is omitted. Raises InputError
-    if the tensors together have too many bytes for a graph.
+    A reader reads the latest clone of a tensor. A repeated run is omitted if nothing needs its results. Raises
+    InputError if all tensors together have too many bytes for a graph.
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
-    # `current` has the latest clone of each tensor of the given graph, and `tensors` each clone's original tensor.
+    # `current` has the latest clone of each tensor of the given graph, and `tensors` the original of each clone.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
     ops = []
@@ -41,7 +41,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
             current[t] = len(tensors)
             tensors.append(t)
         makes = tuple(current[t] for t in row.outputs)
-        # Most operations of a large graph are unchanged, so copy only changed operations.
+        # Most operations of a large graph are unchanged, so copy only the changed ones.
         if is_again or row.after or (reads, makes) != (row.inputs, row.outputs):
             after = tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())}))
             name = f"{row.name} again" if row.name and is_again else row.name
@@ -61,10 +61,10 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
 
 
 def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
-    """Return a graph whose minimum peak is a lower bound for all programs with these clones.
+    """Return a graph whose minimum peak is a lower bound for all programs with the given clones.
 
-    Its operations run once. A tensor with clones counts only while an operation that writes or reads it runs. Whichever
-    clone a reader reads, no sequence of these runs thus has a peak below the minimum of this graph.
+    Its operations run once. A tensor with clones counts only while an operation that writes or reads it runs. So,
+    whichever clone a reader reads, no sequence of these runs has a peak below the minimum of this graph.
     """
     if not clones:
         return graph
@@ -74,7 +74,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
-        # If an output may overwrite an input and either has clones, assume that it does, so that the bound stays valid.
+        # An output may overwrite an input of which either has clones, so assume that it does to keep the bound valid.
         more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
@@ -82,7 +82,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
 
 
 def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs without unneeded repetitions, whose outputs no later run reads and the graph does not keep."""
+    """Return the runs without repetitions whose outputs no later run reads and the graph does not keep."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []
@@ -91,7 +91,7 @@ def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
             count[v] -= 1
             continue
         needed.append(v)
-        # Readers that run later use the results of the present run, not of an earlier run, so forget these readers.
+        # Readers that run later use the results of this run, not those of earlier runs, so remove its tensors here.
         read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

@@ -1,7 +1,7 @@
 """The search for drops that meet a budget at the least cost; a drop is a stay between two uses without the tensor.
 
-The search is greedy by the excess removed per cost; outdated values are re-evaluated only when they reach the top. Then
-unneeded drops are undone.
+The search is greedy by the excess bytes that a drop removes per cost; an outdated value is re-evaluated only when it
+reaches the top of the queue. At the end, unneeded drops are undone.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.control import Control
 
 _BATCH = 24
-"""The number of changes that are tried together in one call."""
+"""The number of drops that one call tries."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
-"""Drops worth at least `_ALIKE` of the best one are made together, unless an outdated value is over `_STALE` times as
-high. Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes."""
+"""Drops of at least `_ALIKE` times the best value are made together, unless an outdated value is over `_STALE` times
+as high. They must remove at least `_TOGETHER` times their number times the excess that the best one removes."""
 
 
 class DropSearch:
-    """The search for sets of drops whose peak is within given budgets."""
+    """The search for sets of drops (times without a tensor) whose peaks are within given budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
         self.stays, self._control = stays, control
@@ -34,30 +34,30 @@ class DropSearch:
         self._price = 1 + stays.once // 10**6
 
     def set_control(self, control: Control) -> None:
-        """Continue the search under another control."""
+        """Continue the search under another control, which limits its time and work."""
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
 
     def empty_drops(self) -> Drops:
-        """Return the drops of the original program, in which tensors are dropped only after their last use."""
+        """Return the drops of the original program, which drops each tensor only after its last use."""
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return drops within a budget, or as close to it as possible, found by adding to the drops `start`."""
+        """Add drops to `start` until the peak is within a budget, or as close to it as possible; return the result."""
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the drops without those that a higher budget makes unnecessary."""
+        """Return the set without those drops that are unnecessary to meet a budget."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
-        """Account for the work done; return True once the time is over."""
+        """Report the work done since the last call to the control; return True once the time is over."""
         self._control.spend(self.stays.work - self._spent)
         self._spent = self.stays.work
         return self._control.is_over
 
     def work_left(self) -> int:
-        """Return the remaining steps if work is counted, else a number larger than any time allows."""
+        """Return the remaining steps if work is counted, or else a number that no search reaches."""
         self.is_over()
         return int(self._control.work_left[0])
 
@@ -71,7 +71,7 @@ class DropSearch:
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
     def _lower_to_budget(self, start: Drops, budget: int) -> Drops:
-        """Drop stays until the peak is within the budget, or no drop lowers the excess."""
+        """Drop stays until the peak is within the budget, or until no drop removes excess bytes; return the drops."""
         now = self._evaluated_drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
         for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
@@ -81,7 +81,7 @@ class DropSearch:
         while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
-            # Values in the queue are from earlier states and mostly too high, so _STALE is their tolerance.
+            # Values in the queue are outdated and mostly too high, so tolerate values up to _STALE times as high.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._drop_batch(now, budget, taken)
@@ -91,12 +91,12 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays of similar value together if effective, else the first; return drops and count."""
+        """Drop all `stays` at once if that removes enough excess, else the first; return the drops and how many."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Drops that remove the same excess are less effective together, so make only the best of these drops.
+        # Drops that remove the same excess bytes are less effective together, so make only the best one then.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1
@@ -105,7 +105,7 @@ class DropSearch:
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield, for each change, the excess that it removes per unit of cost."""
+        """Yield each change (a tuple of stays) with the excess bytes that it removes per unit of cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -114,8 +114,8 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _prune(self, now: Drops, budget: int) -> Drops:
-        """Undo unneeded drops, most expensive first."""
-        # If the program does not meet the budget, keep at least the peak that was reached.
+        """Undo the drops that the budget does not require, the most expensive ones first; return the other drops."""
+        # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
         goal = max(budget, now.peak)
         while not self.is_over():
             dropped = np.flatnonzero(now.drop).tolist()
@@ -126,7 +126,7 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Undoing an earlier drop may have made the present drop necessary, so try the change again.
+                # Undoing earlier drops may have made this drop necessary, so evaluate the change again.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0
@@ -138,7 +138,7 @@ class DropSearch:
 
 
 def peak_steps(peak: int, least: int, count: int) -> list[int]:
-    """Return `count` falling budgets in equal ratios, from just below a peak down to `least`."""
+    """Return `count` budgets that fall by equal ratios, from just below `peak` down to `least`."""
     if least >= peak or least <= 0:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
@@ -146,7 +146,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def largest_operation_bytes(stays: Stays) -> int:
-    """Return the maximum bytes that a single operation needs, which is a lower bound on the peak of programs."""
+    """Return the bytes of the operation that needs the most, a lower bound on the peak of every program."""
     graph = stays.graph
     size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -1,8 +1,8 @@
 """Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
 
-A *snapshot* is the content of memory during the first run of one of a few operations, each of which must run after the
-previous one. A tensor written before a snapshot and needed after it is in memory then, or recomputed later. The rows
-state only such facts, which are true for all orders and any number of runs.
+A *snapshot* is the content of memory when an operation first runs. Snapshots are taken at a few operations that must
+run one after another. A tensor that is written before a snapshot and needed after it is in memory then, or recomputed
+later. The constraints state only such facts, which hold for every order and any number of runs.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from memplan.solvers.mip.draft import ONE, Draft, Term
 _MOST = 10
 """The maximum number of snapshots of a program."""
 _APART = 30
-"""The divisor of the number of operations that gives the minimum distance between two snapshots."""
+"""The minimum distance between two snapshots is the number of operations divided by this number."""
 LARGEST = 3000
-"""The maximum number of operations of a graph for which the precedence matrix is computed."""
+"""The maximum number of operations of a graph whose precedence matrix is computed."""
 
 
 class Snapshots:
-    """The snapshots of a graph's programs within a budget, at the operations with the largest excess over it."""
+    """The snapshots of a graph's programs within a budget, taken at the operations that exceed the budget most."""
 
     def __init__(self, stages: Stages) -> None:
         self.stages, self.cost_unit = stages, stages.cost_unit
         self.chain = self._crowded_chain()
 
     def _crowded_chain(self) -> list[int]:
-        """Return operations with a large excess over the budget, each of which must run after the previous one."""
+        """Return operations that exceed the budget by many bytes, of which each must run after the previous one."""
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -44,22 +44,22 @@ class Snapshots:
 
     @property
     def max_cost(self) -> int:
-        """The maximum cost of a solution, in units: all operations run again after each snapshot."""
+        """The maximum cost of a solution, in units of `cost_unit`: everything runs again after each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
+        """Return the integer program; its objective, a cost in `cost_unit`, is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def repetitions(self) -> Iterator[tuple[int, int]]:
-        """Yield (operation, snapshot) for operations that may run again after a snapshot they always precede."""
+        """Yield (operation, snapshot) if the operation always runs before the snapshot and may run again after it."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
                     yield v, k
 
     def has_run(self, v: int, at: int) -> bool:
-        """Return True if operation `v` must run before operation `at`, or is the same operation."""
+        """Return True if operation `v` must run before operation `at`, or is the same operation as `at`."""
         return v == at or bool(self.stages.earlier[at, v])
 
 
@@ -83,17 +83,17 @@ class _Writer:
             self._add_needed_rows(k)
 
     def _exists_at(self, t: int, k: int) -> bool:
-        """Return True if a tensor is an input, or was written before a snapshot."""
+        """Return True if tensor t is an input, or if operations must have written it before snapshot k."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _remaking_runs(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the terms of runs that recompute a tensor between a snapshot and the next one."""
+        """Return the terms of runs that recompute tensor t between snapshot k and the next one."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add a snapshot's columns and rows: its tensors fit, and each was present before or is recomputed."""
+        """Add a snapshot's columns and constraints: its tensors fit, and each was in the last one or is recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
@@ -112,14 +112,14 @@ class _Writer:
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
     def _add_needed_rows(self, k: int) -> None:
-        """Add rows: a tensor that operations after snapshot `k` read is kept in memory or recomputed."""
+        """Add constraints: a tensor that operations read after snapshot `k` is in the snapshot or recomputed."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
-                # A later snapshot implies the row for the present snapshot, so skip the row.
+                # The constraint of a later snapshot implies the one of this snapshot, so omit it.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._exists_at(t, k):

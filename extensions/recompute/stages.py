@@ -1,9 +1,9 @@
 """Stages of a program: an integer program that bounds the cost of all programs within a budget.
 
 A *moment* is the first run of an operation. A *stage* consists of the operations that run again between a moment and
-the previous one; the last stage follows all moments. Any program, in any order and with any number of runs, is
-described by the operation of each moment, the tensors in memory at it, and the operations that each stage runs at least
-once. These satisfy the rows below; only the order within a stage is not modelled.
+the previous one; the last stage follows all moments. Variables state the operation of each moment, the tensors in
+memory at the moment, and the operations that each stage runs at least once. Every program, in any order and with any
+number of runs, satisfies the constraints below; only the order inside a stage is not modelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Terms = list[tuple[Term, int]]
 
 
 class Stages:
-    """The stages of a graph's programs within a budget in bytes; all costs are divided by `cost_unit`."""
+    """The stages of a graph's programs within a budget in bytes; all costs are in units of `cost_unit`."""
 
     def __init__(self, away: RemovalBounds, budget: int) -> None:
         self.away, self.graph = away, (graph := away.graph)
@@ -37,13 +37,13 @@ class Stages:
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
         self.earlier = away.earlier
-        """A matrix whose row v marks the operations that precede v in every order."""
+        """A matrix whose row v marks the operations that run before operation v in every order."""
         self.first: list[int] = self.earlier.sum(axis=1).tolist()
-        """The first possible moment of each operation."""
+        """The first possible moment (position among all first runs) of each operation."""
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
 
     def repeatable_operations(self, at_most: int) -> list[int]:
-        """Return the operations that may run again at a cost of at most `at_most` units."""
+        """Return the operations whose second run is allowed and costs at most `at_most` units."""
         return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
 
     def count_columns(self, at_most: int) -> int:
@@ -55,15 +55,15 @@ class Stages:
 
     @cached_property
     def max_cost(self) -> int:
-        """The maximum cost of a solution, in units: all operations run again in every stage."""
+        """The maximum cost of a solution, in units of `cost_unit`, in which everything runs again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program, whose objective (a cost in units) is from `at_least` to `at_most`."""
+        """Return the integer program; its objective, a cost in `cost_unit`, is from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
-        """Return the operations of a solution in execution order, stage by stage."""
+        """Return all runs of a solution as operations in execution order, stage by stage."""
         runs = []
         for k in range(self.n + 1):
             runs += [v for v in range(self.n) if (at := draft.at.get(("again", v, k))) is not None and values[at]]
@@ -91,7 +91,7 @@ class _Writer:
     def _add_columns(self, again: set[int]) -> None:
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
-        # Compute the last possible moment of use of each tensor and of each operation's results.
+        # Find the last moment at which each tensor, and each operation's results, may be used.
         until = [n if t in kept else -1 for t in range(len(graph.size))]
         useful = [-1] * n
         for v in reversed(range(n)):
@@ -118,24 +118,24 @@ class _Writer:
         self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
 
     def moment(self, v: int, k: int) -> Term:
-        """Return the term that is 1 if operation v runs for the first time at moment k."""
+        """Return the term that is 1 if operation v first runs at moment k, else 0."""
         first, last = self.stages.first[v], self.stages.last[v]
         if first == last:
             return ONE if k == first else _ZERO
         return self._column_term("moment", v, k)
 
     def run_terms(self, v: int, k: int) -> Terms:
-        """Return terms whose sum is 1 if operation v has run by moment k, else 0."""
+        """Return terms whose sum is 1 if operation v has run at moment k or before, else 0."""
         if k >= self.stages.last[v]:
             return [(ONE, 1)]
         return [(self.moment(v, j), 1) for j in range(self.stages.first[v], k + 1)]
 
     def repetition_term(self, v: int | None, k: int) -> Term:
-        """Return the term that is 1 if operation v runs again in stage k."""
+        """Return the term that is 1 if operation v runs again in stage k, else 0."""
         return _ZERO if v is None else self._column_term("again", v, k)
 
     def presence_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moment k, or at the end."""
+        """Return the term that is 1 if tensor t is in memory at moment k, or at the end if k is n, else 0."""
         return self.held.get((t, k), _ZERO)
 
     def _column_term(self, *key: str | int) -> Term:
@@ -143,12 +143,12 @@ class _Writer:
         return _ZERO if at is None else Term(at)
 
     def _add_upper_bound(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
-        """Add the row `a <= sum of b + constant`."""
+        """Add the constraint that term `a` is at most the sum of the terms `b` plus `constant`."""
         if a is not _ZERO:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
     def _add_moment_rows(self) -> None:
-        """Add rows: each operation has one moment, each moment one operation, and predecessors come first."""
+        """Add constraints: each operation has one moment, each moment one operation, and predecessors come first."""
         stages = self.stages
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             if first < last:
@@ -164,7 +164,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _add_memory_rows(self) -> None:
-        """Add rows: tensors in memory were there before or are written, fit in the budget, and include all inputs."""
+        """Add constraints: tensors in memory were there or are written, fit the budget, and include all inputs."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -188,7 +188,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _add_stage_rows(self) -> None:
-        """Add rows: an operation that runs again has run before, may run again, and finds its inputs."""
+        """Add constraints: an operation that runs again has run before, may still run again, and finds its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -201,7 +201,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add rows: during a repeated run, the tensors that stay in memory fit together with the operation's own."""
+        """Add constraints: during a repeated run, tensors that stay in memory and the operation's own fit together."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
@@ -225,7 +225,7 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stay_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, and unwritten in between."""
+        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, and is not written in between."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

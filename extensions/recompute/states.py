@@ -1,4 +1,4 @@
-"""The complete search over states for the minimum recomputation cost, over all orders of a small graph."""
+"""The complete search over states for the minimum cost of recomputation, over all orders of a small graph."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from memplan.solvers.search.control import Control
 _MOST_COST = 2**50
 _ENDLESS = 2**60
 MOST_STATES = 100_000
-"""The maximum number of states visited, which takes about a second."""
+"""The maximum number of states to visit, which takes about a second."""
 _STEPS = 64
-"""The maximum number of runs of a program, as a multiple of the number of operations."""
+"""The maximum number of runs in a program, as a multiple of the number of operations."""
 _WORK_PER_NODE = 200
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The cheapest runs, or None if none were found, and a lower bound on the cost of all runs.
+    """The cheapest sequence of runs found, or None, and a lower bound on the cost of every sequence.
 
-    The bound is None if no runs are possible at any cost.
+    The bound is None if no sequence is possible at any cost.
     """
 
     runs: tuple[int, ...] | None
@@ -35,13 +35,13 @@ class SearchResult:
 
 
 def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
-    """Return True if a graph is small enough for a search of states, and no operation may overwrite an input."""
+    """Return True if a graph is small enough for a search over states, and no output may overwrite an input."""
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
     return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
 
 
 def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
-    """Return a graph's table for the compiled searches; `order`, or the given order, numbers the operations."""
+    """Return the table of a graph for the compiled searches; operations are numbered by `order`, or as given."""
     order = range(len(graph.ops)) if order is None else order
     at = {v: k for k, v in enumerate(order)}
     kept = set(graph.kept)
@@ -83,7 +83,7 @@ def search_states(
     control: Control,
     most_states: int = MOST_STATES,
 ) -> SearchResult:
-    """Search for the cheapest runs within a budget that cost at most `most`; up to `most_states` states are visited."""
+    """Search for the cheapest runs within a budget and the cost `most`; visit at most `most_states` states."""
     limit = most_states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))

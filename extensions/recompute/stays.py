@@ -1,4 +1,4 @@
-"""The stays of tensors (times between two uses): those that can be dropped from memory, and the effect of drops."""
+"""The stays of tensors (times between two uses), and the peak and cost of programs that drop some of them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memplan.solvers.core.tables import Reference
 
 _MOST_COST = 2**60
 _FEW = 2
-"""The maximum number of changes that are tried even after the time is over."""
+"""The number of changes up to which all are tried, even after the time is over."""
 _NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
-"""The maximum number of runs of a program, as a multiple of the number of operations."""
+"""The maximum number of runs in a program, as a multiple of the number of operations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drops:
-    """A set of dropped stays, in which tensors are not kept, with the resulting peak in bytes and cost of all runs.
+    """A set of dropped stays (times in which a tensor is not kept), its peak in bytes and its total cost of all runs.
 
-    `places` is the order of the operations' first runs, as positions in the order of the stays.
+    `places` is the order of the operations' first runs; its numbers are positions in the order of the object `Stays`.
     """
 
     drop: I64
@@ -39,7 +39,7 @@ class Drops:
 
 
 class Effort(NamedTuple):
-    """The effort of a random search: its seed, its steps, and its initial temperature."""
+    """The settings of a random search: its seed, its number of steps, and its initial temperature."""
 
     seed: int
     steps: int
@@ -47,7 +47,7 @@ class Effort(NamedTuple):
 
 
 class CheapestPrograms(NamedTuple):
-    """The cheapest program found for each interval between consecutive marks in bytes."""
+    """The cheapest program found for each interval of peaks between consecutive marks in bytes."""
 
     mark: I64
     cost: I64
@@ -57,10 +57,10 @@ class CheapestPrograms(NamedTuple):
 
 
 class Stays:
-    """The stays of a graph's tensors in one valid order of its operations.
+    """The stays (times between two uses) of a graph's tensors, in one valid order of the operations.
 
-    Stay s of tensor `tensor[s]` extends from the operation at position `begin[s]` to the operation at `end[s]`, which
-    is the number of operations for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
+    Stay s of tensor `tensor[s]` is from the operation at position `begin[s]` to the one at `end[s]`, or to n (the
+    number of operations) for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
@@ -79,10 +79,10 @@ class Stays:
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
         again = may_run_again(graph)
-        # No operation writes a given tensor, so a given tensor cannot be recomputed and must not be dropped.
+        # No operation writes a given tensor, so it cannot be recomputed and must not be dropped.
         can_drop = [v is not None and again[v] is not None for v in graph.maker]
         self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
-        # Choose the unit of costs so that the costs of the longest program, divided by the unit, have a sum below 2^60.
+        # Sums of costs must not overflow, so choose a unit in which the longest program costs less than 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
         self.cost, self.once = table.cost, int(table.cost.sum())
@@ -91,12 +91,12 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def runs_with_drops(self, drops: Drops) -> list[int]:
-        """Return the operations in the order in which they run with some drops; empty if there are too many runs."""
+        """Return a program with drops as operations in the order of their runs; empty if it has too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
     def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
-        """Try each change of the drops separately; a change flips the stays that it lists.
+        """Try each change of the drops separately, where a change flips the stays that it lists; return the results.
 
         If the time is over before all of many changes are tried, the remaining peaks are -1.
         """
@@ -111,7 +111,7 @@ class Stays:
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
             run=self._run,
-            # A few replays end soon, and their results are needed, so ignore the time limit for few replays.
+            # The results of a few replays are always needed and come soon, so ignore the time limit for them.
             flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
@@ -120,7 +120,7 @@ class Stays:
         return table
 
     def anneal(self, start: Drops, kept: CheapestPrograms, budget: int, effort: Effort) -> Drops:
-        """Change drops and order at random; return the final drops, and update `kept` with the cheapest programs."""
+        """Change drops and order at random; update `kept` with the cheapest programs, and return the final drops."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(
             budget=budget,

@@ -1,4 +1,4 @@
-"""Schedules of networks through a fast memory, with the minimum time or traffic."""
+"""Schedules of networks through a fast memory, which minimise the time or the traffic."""
 
 from typing import TYPE_CHECKING, Any
 

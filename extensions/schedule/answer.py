@@ -13,7 +13,7 @@ from memplan.questions.question import Answer, AnswerOfFile
 from memplan.solvers.search.to_plan import gap_of
 
 EPSILON = 1e-6
-"""The relative tolerance within which values count as equal; it is far below the time of one byte."""
+"""The relative difference up to which values count as equal; it is far below the time of transferring one byte."""
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound"]
 SlotKind = Literal["input", "output", "retained", "workspace", "constants", "ring", "sums", "tensor", "staged"]
@@ -95,12 +95,12 @@ class ScheduleAnswer(AnswerOfFile):
     def from_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
     ) -> ScheduleAnswer:
-        """Return the answer for simulated steps, with their figures and the lower bound."""
+        """Return the answer for simulated steps, with the figures of these steps and the lower bound."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
             busy = step.first_link_bytes / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
-        if 0 < bound - value <= EPSILON * bound:  # Sums in different orders may differ by rounding, so skip tiny gaps.
+        if 0 < bound - value <= EPSILON * bound:  # Reordered sums may differ by rounding, so ignore tiny gaps.
             bound = value
         return cls(
             status="optimal" if proof == "bound" else "feasible",
@@ -120,5 +120,5 @@ class ScheduleAnswer(AnswerOfFile):
 
 
 def point_of(run: Run) -> SchedulePoint:
-    """Return the figures of a run as a point of a frontier."""
+    """Return the peak, time and traffic of a run, and its number of steps, as a point of a frontier."""
     return SchedulePoint.from_fields(run, steps=len(run.figures))

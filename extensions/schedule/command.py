@@ -1,4 +1,4 @@
-"""The command `memplan schedule`, which can also write a page."""
+"""The command `memplan schedule`, which can also write a page of the schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.extensions.schedule.schedule import QUESTION
 
 @command_of(QUESTION, beside=(PAGE,))
 def schedule(line: CommandLine) -> int:
-    """Print the answer and write the page if it is requested."""
+    """Print the answer, and write the page if an output file requests it."""
     call = read_call(line)
     answer = answer_of_call(call)
     write_answer(call, answer)

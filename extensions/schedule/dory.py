@@ -1,8 +1,8 @@
-"""Networks of DORY, a tiler for microcontrollers, read from its list of nodes in JSON.
+"""Networks of DORY, a tiler for microcontrollers, read from DORY's list of nodes in JSON.
 
 Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and optionally `Weights`.
-Tensors are identified by the names that nodes use for their inputs and outputs; a tensor that no node writes is an
-input. Source: dory/Parsers in pulp-platform/dory.
+The names that nodes use for their inputs and outputs identify the tensors; a tensor that no node writes is an input.
+Source: dory/Parsers in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES = {8: "int8", 16: "int16", 32: "int32"}
 
 
 def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
-    """Return the nodes in a file's JSON: a list, an object with one list, or nodes by name; None for other JSON."""
+    """Return the nodes in a file's JSON (a list, an object with one list, or nodes by name); None for other JSON."""
     if isinstance(fields, Mapping):
         lists = [value for value in fields.values() if isinstance(value, list)]
         fields = lists[0] if len(lists) == 1 else list(fields.values())
@@ -29,7 +29,7 @@ def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
 
 
 def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
-    """Return the graph of DORY's nodes; raises FormatError for an unknown kind or a missing parameter."""
+    """Return DORY's nodes as a graph of operations; raises FormatError for an unknown kind or a missing parameter."""
     tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
     resident = list[int]()
 
@@ -70,7 +70,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
 
 
 def _kind(row: Mapping[str, Any], k: int) -> str:
-    """Return the kind of a node in memplan, from the layer's name or operator in DORY."""
+    """Return memplan's kind of a DORY node, which follows from the name of its layer or operator."""
     name, op = str(row["name"]), str(row.get("op_type", ""))
     if "Pool" in name or "Pool" in op:
         return "max_pool2d" if "Max" in op or "Max" in name else "average_pool2d"

@@ -1,4 +1,4 @@
-"""The inputs of `schedule`: a network and a target."""
+"""The inputs of the question `schedule`: a network, and a target (the machine)."""
 
 from __future__ import annotations
 

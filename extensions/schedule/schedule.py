@@ -24,7 +24,7 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Control, Question, SearchOptions
 
 _SHOWN = 40
-"""The maximum number of steps that the printed lines list."""
+"""The maximum number of steps that are listed in the printed lines."""
 
 
 class ScheduleOptions(SearchOptions):
@@ -66,7 +66,7 @@ def _machine(target: Target | None, capacity: int | None) -> Target:
 
 
 def lines(found: ScheduleAnswer) -> Iterator[str]:
-    """Yield the printed lines of an answer: its figures, and a line for each step."""
+    """Yield the printed lines of an answer: its figures, then a line for each step."""
     gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
     yield f"{found.status}: {sizes}, {count_text(len(found.subgraphs), 'step')}"
@@ -88,7 +88,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 
 def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
-    """Return an error of a schedule from another program, or None if it is correct."""
+    """Return why a schedule from another program is wrong, or None if it is correct."""
     options: ScheduleOptions = values["options"]
     machine = _machine(values.get("target"), options.fast_memory)
     return schedule_refuted(values["problem"], machine, options.objective, found)
@@ -97,7 +97,7 @@ def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
 def schedule_refuted(
     problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
-    """Return an error in the steps, offsets or claims of a schedule from another program, or None."""
+    """Return the first error in the steps, offsets or claims of another program's schedule; None if it has none."""
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:
@@ -120,14 +120,14 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # The answer lacks the steps of the points of a front, so the points cannot be recounted and are skipped.
+    # The answer lacks the steps of a front's points, so these points cannot be recounted and are not checked.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
     return f"{wrong[0]}: must equal the value recomputed from its steps" if wrong else None
 
 
 def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
-    """Return a region with recomputed fields that follow from its ranges; raises ProblemError for impossible ranges."""
+    """Return a region with its derived fields recomputed from its ranges; raises ProblemError if this is impossible."""
     if not row.ops or (row.kind != "whole" and not row.ranges):
         raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
     for buffer in row.buffers or ():
@@ -137,7 +137,7 @@ def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
 
 
 def _example_body() -> dict[str, Any]:
-    """Return an example: a convolution of eight filters on a small image, and a machine with two memories."""
+    """Return an example request: a convolution of eight filters on a small image, and a machine with two memories."""
     image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
     convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}

@@ -1,4 +1,4 @@
-"""Plans of problems whose sizes are expressions, valid for all values of their symbols, and limits of the symbols."""
+"""Plans of problems whose sizes are expressions, valid for all values of their symbols, and limits of these symbols."""
 
 from typing import TYPE_CHECKING, Any
 

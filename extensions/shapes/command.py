@@ -1,4 +1,4 @@
-"""The command `memplan shapes`, with an HTML page of curves, and source code that computes the offsets."""
+"""The command `memplan shapes`, which can also write an HTML page of curves, and source code that computes offsets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memplan.extensions.shapes.shapes import QUESTION
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
-"""The language of an output file with source code, by its suffix."""
+"""The programming language of an output file with source code, by the suffix of the file."""
 
 
 @command_of(QUESTION, forms=SOURCES, beside=(PAGE,))
 def shapes(line: CommandLine) -> int:
-    """Print the answer and write the output files. Source code has the language of the output file."""
+    """Print the answer and write the output files; source code is in the language of the output file."""
     call = read_call(line)
     _prepare_source(call)
     answer = answer_of_call(call)
@@ -37,7 +37,7 @@ def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _prepare_source(call: Call) -> None:
-    """Set the option `to` to the language of the output file; raises OptionError for several languages."""
+    """Set the option `to` to the language of the output files; raises OptionError if they have several languages."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
         languages.add(wanted)

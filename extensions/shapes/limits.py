@@ -1,4 +1,4 @@
-"""The largest values of symbols for which a problem fits a capacity."""
+"""The largest values of symbols for which a problem fits within a capacity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.errors import Option, OptionError, count_text, excerpt
 from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000
-"""The maximum number of values tried one by one if the peak is not monotone in a symbol."""
+"""The maximum number of values to try one by one if the peak is not monotone in a symbol."""
 MOST_VALUE = 2**62
 _STEPS = 40
 """The maximum number of steps of a staircase that are printed."""
@@ -45,11 +45,11 @@ class ShapesLimits(Answer):
 
     @property
     def has_fitting_value(self) -> bool:
-        """True if some value of the symbols fits the capacity."""
+        """True if the problem fits within the capacity for some value of the symbols."""
         return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
 
     def lines(self) -> Iterator[str]:
-        """Yield the limits as printed lines."""
+        """Yield the limits as lines to print."""
         beside = f" at {point_text(self.at)}" if self.at else ""
         yield f"within {self.capacity:,} bytes{beside}:"
         for limit in self.limits:
@@ -69,7 +69,7 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity in bytes, and the one or two symbols without a value in `at`; raises OptionError."""
+    """Return the capacity in bytes, and the one or two symbols that have no value in `at`; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError.from_rule(
@@ -93,9 +93,9 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
 
 
 def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
-    """Return the values up to which free symbols may grow: the limit of one symbol, or the staircase of two.
+    """Return the values up to which the symbols in `free` may grow: one symbol's limit, or a staircase for two symbols.
 
-    Each limit has two values: the plan's limit, and one that no plan can exceed. Raises OptionError.
+    Each limit consists of two values: the limit of this plan, and a value that no plan can exceed. Raises OptionError.
     """
     sized = planned.sized
     evaluator = Evaluator(sized.problem, planned.programs)
@@ -114,14 +114,14 @@ def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], fre
 
 
 def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
-    """Return a function from values of the symbols to the lower bound in bytes, the maximum load of a live set."""
+    """Return a function that maps symbol values to the lower bound in bytes, the maximum of `loads` (live-set sums)."""
     return lambda values: max(sized.space.values(loads, values))
 
 
 def is_monotone(space: Space, polynomial: Polynomial, name: str) -> bool:
-    """Return True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
+    """Return True if a polynomial is proved not to fall while a symbol grows, through all variables that contain it.
 
-    Variables (symbols, floors and maxima) are assumed to be independent: each may grow separately.
+    Variables (symbols, floors and maxima) are treated as independent, so that each may grow separately.
     """
     for variable in sorted(variable_names([polynomial])):
         atom = space.atoms.get(variable)
@@ -139,7 +139,7 @@ def is_monotone(space: Space, polynomial: Polynomial, name: str) -> bool:
 
 
 def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
-    """Return a polynomial with `variable` replaced by `variable + 1`."""
+    """Return the polynomial in which `variable` is replaced by `variable + 1`."""
     total: Polynomial = {}
     for monomial, value in polynomial.items():
         term: Polynomial = {tuple(each for each in monomial if each != variable): value}
@@ -151,7 +151,7 @@ def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
 
 @dataclass
 class SymbolLimits:
-    """Limits of the symbols of one problem; `peak` returns the bytes needed at given values of the symbols."""
+    """The limits of the symbols of one problem; `peak` returns the bytes needed at given symbol values."""
 
     sized: CompiledSizes
     peak: Peak
@@ -194,11 +194,11 @@ class SymbolLimits:
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
-        """Return the maximal fitting pairs of values of two symbols; raises ValueError as `max_fitting` does."""
+        """Return the largest fitting pairs of values of two symbols, in which neither can grow; raises ValueError."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        if is_smooth:  # Without monotone sizes, a large value may fit only with a larger value of the other symbol.
+        if is_smooth:  # Without monotone sizes, a value may fit only if the other symbol is larger.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
@@ -207,7 +207,7 @@ class SymbolLimits:
         while step <= high:
             value = step * symbol.multiple_of
             limit = self.max_fitting(second, {**at, first: value}, capacity)
-            # A corner of the staircase is the first symbol's largest value at the corner's limit of the second symbol.
+            # Neither symbol can grow at a corner, so also maximise the first symbol at the second's limit.
             widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})

@@ -1,4 +1,4 @@
-"""Offset programs, which give offsets for all values of the symbols, as data, and their evaluation."""
+"""Offset programs: data from which the offsets follow for all values of the symbols, and their evaluation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""Pairs of indices, of an earlier value and of a size; each pair denotes their sum."""
+"""The type of some sums, each as a pair of indices: of an earlier value, and of a size that is added to it."""
 
 
 class OffsetProgram(Value):
@@ -37,7 +37,7 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return the number of sums in each value, and in the peak, if all references are expanded."""
+        """Return the number of sums in each value, and then in the peak, if all references are expanded."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))
@@ -46,8 +46,8 @@ class OffsetProgram(Value):
     def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
         """Return the offset of each buffer, and the end offsets whose maximum is the peak, as expressions.
 
-        `sizes` has the padded sizes by index; `largest` returns the maximum of some sums, 0 for none. End offsets are
-        padded.
+        `sizes` has the padded size for each index. `largest` returns the maximum of some sums, and 0 for none. The end
+        offsets include the padding.
         """
         made: list[Any] = []
         for terms in self.values:
@@ -82,30 +82,30 @@ class ProgramsProof(Answer):
 
 
 UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
-"""The proof in an answer without a claim for all values."""
+"""The proof in an answer that claims nothing for all values."""
 
 
 class Evaluator:
-    """The evaluation of offsets and peak at given values of the symbols, in exact integers."""
+    """The evaluation of the offsets and the peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
         self.found, self.sized = found, compile_sizes(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
     def offsets(self, given: Values) -> tuple[int, list[int]]:
-        """Return the peak and the offset of each buffer in bytes; raises ProblemError if sizes overflow."""
+        """Return the peak and the offset of each buffer, in bytes; raises ProblemError if the sizes overflow."""
         peak, values, program = self._best_program(given)
         return peak, [values[each] for each in program.which]
 
     def peak(self, given: Values) -> int:
-        """Return the peak in bytes; raises ProblemError if sizes overflow."""
+        """Return the peak in bytes at given values of the symbols; raises ProblemError if the sizes overflow."""
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the least peak of all programs, the values of its program, and that program."""
+        """Return the lowest peak of all programs, the values of the program that has it, and that program."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
-            raise ProblemError(f"sizes: must have a sum of less than 2^63 bytes at {point_text(given)}")
+            raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")
         runs = []
         for program in self.found.programs:
             values: list[int] = []
@@ -116,7 +116,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    # A loop takes half the time of max() over a generator, and no term is negative, so loop from 0.
+    # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0
     for value, size in terms:
         end = values[value] + sizes[size]

@@ -1,4 +1,4 @@
-"""Source code of offset programs: a function from the values of the symbols to the peak and all offsets."""
+"""The source code of offset programs: a function from the values of the symbols to the peak and all offsets."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 
 
 _TAKEN = re.compile(r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
-"""The names that the generated function uses itself."""
+"""The names that the generated function uses for its own variables and calls."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
-"""The reserved words of C."""
+"""The reserved words of the language C."""
 
 
 def argument(name: str) -> str:
-    """Return the argument name of a symbol; a name that is used or reserved gets the prefix `x_`."""
+    """Return the name of a symbol's argument; a name that is reserved or used elsewhere gets the prefix `x_`."""
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
 @dataclass(frozen=True)
 class _Language:
-    """A target language: functions that write names, operations and definitions in its syntax."""
+    """A programming language, as functions that write names, operations and definitions in its syntax."""
 
     symbol: Callable[[str, int], str]
     sum: Callable[[Sequence[str]], str]
@@ -60,12 +60,12 @@ class _Language:
 
 
 def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return a writer that applies a binary operation to any number of terms."""
+    """Return a writer that combines any number of terms with a binary operation."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a writer of a call with all terms as arguments; a single term is written without a call."""
+    """Return a writer of a call whose arguments are all the terms; it writes a single term without a call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -88,7 +88,7 @@ _C = _Language(
 
 
 class _Writer:
-    """The writer of the generated function: sizes with shared subexpressions, then the values of each program."""
+    """The writer of the generated function: it writes sizes with shared subexpressions, then each program's values."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
@@ -118,7 +118,7 @@ class _Writer:
         return self.language.sum(terms)
 
     def _shared_product(self, monomial: Monomial) -> str:
-        """Return the name of a product, which the generated function computes once for all sizes."""
+        """Return the name of a product of variables, which the generated function computes once for all sizes."""
         if monomial not in self.products:
             text = self.language.product([self._write_factor(name) for name in monomial])
             self.products[monomial] = text
@@ -144,7 +144,7 @@ class _Writer:
 
 
 def python_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
-    """Return the source of a Python function `plan(b, n) -> (peak, offsets)`, which uses plain integers."""
+    """Return the source code of a Python function `plan(b, n) -> (peak, offsets)`, which uses plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _range_checks(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
@@ -167,7 +167,7 @@ def _range_checks(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield the name, the index in `off` and the role of each placed tensor, or of each buffer without tensors."""
+    """Yield the name, the index in `off` and the role of each placed tensor or, without tensors, of each buffer."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -177,7 +177,7 @@ def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]
 
 
 def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
-    """Yield the C lines of the table of tensors, and of a constant `PLAN_AT_x` for each valid C name."""
+    """Yield the lines of C for the table of tensors, and for a constant `PLAN_AT_x` for each valid C name x."""
     rows = list(_named_offsets(sized))
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
     counts = Counter(words)
@@ -192,13 +192,13 @@ def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _c_string(text: str) -> str:
-    """Return a text as an ASCII string literal of C; its octal escapes cannot absorb following digits."""
+    """Return a text as an ASCII string literal of C, whose octal escapes cannot absorb the digits after them."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 
 
 def c_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
-    """Return C99 source with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
+    """Return C99 source code of `int64_t plan(int64_t b, int64_t n, int64_t *off)`, with gcc's overflow builtins."""
     count, symbols = sized.count, sized.space.symbols
     names = ", ".join(symbols) or "no symbols"
     lines = [_C_HEAD.format(count=count, names=names, tensors="\n".join(_tensors_in_c(sized)))]

@@ -1,4 +1,4 @@
-"""The question `shapes`: one plan for all values of the symbols in a problem's sizes."""
+"""The question `shapes`: one plan that is valid for all values of the symbols in a problem's sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
 
 CURVE_POINTS = 64
-"""The maximum number of points in the curve of a symbol; evaluating them takes 5 ms for 700 buffers."""
+"""The maximum number of points in a symbol's curve; for 700 buffers, evaluating them takes 5 ms."""
 
 
 class Curve(Answer):
@@ -47,7 +47,7 @@ class Curve(Answer):
 
 
 def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[], bool]) -> Iterator[Curve]:
-    """Yield a curve for each symbol with several values, until the time is over."""
+    """Yield a curve for each symbol that has several values, until the time is over."""
     if is_over():
         return
     space = found.sized.space
@@ -71,7 +71,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The maximum values besides corners to verify (0.1 s for 700 buffers), and the minimum values in total."""
+"""The maximum number of values to verify besides corners (0.1 s for 700 buffers), and the minimum number in total."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
@@ -172,7 +172,7 @@ def shapes(
 def _answer(
     problem: SymbolicProblem, planned_programs: ProvedPrograms, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
-    """Return the answer for programs after verifying them at some values, or at few values if the time is over."""
+    """Verify programs at some values, or at few if the time is over, and return the answer with these programs."""
     programs = planned_programs.programs
     points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
     some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
@@ -206,7 +206,7 @@ def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: C
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
     try:
-        check = cast(Callable[..., None], all_values.check)  # The checker's module has no types.
+        check = cast(Callable[..., None], all_values.check)  # The checker has no type annotations, so cast it.
         check(content, problem.model_dump(mode="json"), lambda: running.is_over)
     except all_values.Undecided as why:
         return f"the proof for all values: checkers/all_values.py ended undecided, {why}"
@@ -220,7 +220,7 @@ def _unproved_text(answer: ShapesAnswer) -> str:
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
-    """Yield the printed lines of an answer: source code, limits, a verdict, or a summary of plan and proof."""
+    """Yield the printed lines of an answer: source code, limits, a verdict, or a summary of the plan and its proof."""
     if found.verified is not None:
         yield from verified_lines(found.verified)
         return

@@ -1,4 +1,4 @@
-"""The inputs and options of questions about problems whose sizes are expressions."""
+"""The inputs and options of questions about problems whose sizes are expressions over symbols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 
 def _parsed_ranges(given: object) -> object:
-    """Return the range of each symbol, parsed from texts such as `n=2..2048:8`; other values are returned unchanged."""
+    """Return the range of each symbol, parsed from texts such as `n=2..2048:8`; other types stay unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the symbolic problem of a question, read from a model's file if given, with the ranges in the options.
+    """Return a question's symbolic problem, read from the bytes of a model file if given, with the options' ranges.
 
     Raises InputError.
     """
@@ -108,7 +108,7 @@ def _problem_json(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the hash of a problem or model file, and a problem's name and size, for lists of requests."""
+    """Return the hash of a problem or model file, and a problem's name and size, which identify it in a list."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
@@ -137,7 +137,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 def _parsed_values(given: object) -> object:
-    """Return the value of each symbol, parsed from texts such as `n=128`; other values are returned unchanged."""
+    """Return the value of each symbol, parsed from texts such as `n=128`; other types stay unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Reader of models whose dimensions are symbols: sizes are exact expressions, and lifetimes hold for all values.
+"""The reader of models whose dimensions are symbols; it yields exact size expressions, and lifetimes for all values.
 
-A model reader computes with numbers that record their dependence on symbols, so that sizes become expressions. The
-problem is then compared with problems read with plain numbers as dimensions, at several values of the symbols.
+A model reader computes with numbers that record how they depend on symbols, so that sizes become expressions. At
+several values of the symbols, the problem is then compared with problems read with plain numbers as dimensions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memplan.planner.model.rows import Id
 from memplan.planner.systems import file_readers
 
 _COMPARED = 3
-"""The number of values besides corners at which the symbolic problem is compared with plain numbers."""
+"""The number of values, besides corners, at which the symbolic problem is compared with plain numbers."""
 
 
 def read_symbolic(
@@ -34,8 +34,8 @@ def read_symbolic(
 ) -> SymbolicProblem:
     """Return the problem of a model for all values of the symbols in its dimensions; raises InputError.
 
-    A symbol has the given range, else the range in the file, else any value from 1. Dimensions whose size is set by the
-    options are not symbols.
+    The range of a symbol is the given one, else the one in the file, else from 1 without a maximum. A dimension whose
+    size the options set is not a symbol.
     """
     options = options or ModelOptions()
     kind = detect(data, name)
@@ -82,13 +82,13 @@ def read_symbolic(
 
 
 def _identifier(name: str) -> str:
-    """Return a valid identifier for expressions, derived from the name of a dimension."""
+    """Return an identifier that is valid in expressions, derived from the name of a dimension."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
 
 
 def _compared_points(space: Space) -> list[Values]:
-    """Return the values of the symbols at which plain numbers are read: corners of the ranges, and some inside."""
+    """Return the symbol values at which plain numbers are read as well: corners of the ranges, and some inside."""
     if not space.symbols:
         return []
     inner = samples(space, _COMPARED, seed=3)
@@ -99,7 +99,7 @@ def _compared_points(space: Space) -> list[Values]:
 
 
 def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values) -> None:
-    """Raise FormatError if the model, read at some value of the symbols, differs from the symbolic problem there."""
+    """Raise FormatError if the symbolic problem differs at a point from the problem read with plain numbers."""
     mine = read.problem.buffers
     there = f"must have one form for all values of the symbols: at {point_text(point)}"
     if mine.ids != plain.buffers.ids:
@@ -119,7 +119,7 @@ def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange])
     if len(problem.pools) > 1:
         raise ProblemError("model: must have only one memory if its sizes have symbols")
     sizes: dict[Id, int] = {}
-    for row in problem.buffers:  # An alias may be larger than its buffer, so use the largest size of both.
+    for row in problem.buffers:  # An alias may be larger than its buffer, so the buffer gets the largest size of both.
         home = row.id if row.alias_of is None else row.alias_of
         sizes[home] = max_number(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
     buffers = [row for row in problem.buffers if row.alias_of is None]
@@ -138,7 +138,7 @@ def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange])
 
 
 def _named_tensors(read: ImportedProgram, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
-    """Yield the tensors of a model with the buffers that contain them, and the weights, which have no buffer."""
+    """Yield the tensors of a model, each with the buffer that contains it, and the weights, which have no buffer."""
     entry = read.operations.functions[read.operations.entry]
     roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
     for row in entry.buffers:

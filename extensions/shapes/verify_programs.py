@@ -1,4 +1,4 @@
-"""Verification of offset programs at given values of the symbols, independent of the code that computes them."""
+"""The verification of offset programs at given values of the symbols, independent of the code that computes them."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ class CheckResult(WireValue):
 
 
 def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> CheckResult:
-    """Verify each program at values of the symbols: conflicting buffers share no bytes, and offsets are aligned.
+    """Verify each program at some symbol values: conflicting buffers share no bytes, and offsets are aligned.
 
-    Offsets must also result from stacking in the program's order, since stacking keeps buffers disjoint for all sizes.
+    The offsets must also be those of stacking buffers in the program's order, which keeps buffers disjoint for all
+    sizes.
     """
     violations = list(_structure_violations(problem, found))
     if violations:
@@ -84,7 +85,7 @@ def _syntax_tree(text: int | str) -> ast.expr:
 
 
 def value_of(tree: ast.expr, values: Values) -> int:
-    """Return the value of a parsed expression; raises KeyError for unsupported syntax."""
+    """Return the value of a parsed expression; raises KeyError if its syntax is not supported."""
     match tree:
         case ast.Constant(value=int() as value):
             return value
@@ -108,13 +109,13 @@ def _structure_violations(problem: SymbolicProblem, found: OffsetPrograms) -> It
             yield f"programs[{i}]: must have each buffer once"
         for at, terms in enumerate((*program.values, program.last)):
             if any(value >= at or size >= len(found.sizes) for value, size in terms):
-                yield f"programs[{i}].values[{at}]: must have values before it, and sizes that there are"
+                yield f"programs[{i}].values[{at}]: must use only earlier values and existing sizes"
         if max(program.which, default=-1) >= len(program.values):
-            yield f"programs[{i}].which: must have values that there are"
+            yield f"programs[{i}].which: must use only existing values"
 
 
 class _Rules:
-    """The pairs of buffers that must not share bytes, and the required offsets of views and pinned buffers."""
+    """The pairs of buffers that must not share bytes, and the offsets that views and pinned buffers must have."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
@@ -136,16 +137,16 @@ class _Rules:
             alive.append((row.end, root))
 
     def view_violations(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
-        """Yield a sentence for each view that is not inside its buffer."""
+        """Yield a sentence for each view that would reach beyond its buffer at a symbol value."""
         for i, (upper, distance) in self.far.items():
             if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
-                yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
+                yield f"{self.names[i]!r} must be inside {self.names[upper]!r}"
 
 
 def _program_violations(
     rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
-    """Yield a sentence for each violation of a program at one value of the symbols."""
+    """Yield a sentence for each violation of the rules by a program at one value of the symbols."""
     values: list[int] = []
     for terms in program.values:
         values.append(max((values[value] + sizes[size] for value, size in terms), default=0))
@@ -167,6 +168,6 @@ def _program_violations(
         beneath[b] = value_of(pin, point)
     for b, offset in enumerate(offsets):
         if offset != beneath[b]:
-            yield f"{names[b]!r} must lie at {beneath[b]} by the order, got {offset}"
+            yield f"{names[b]!r} must start at {beneath[b]} in the stacking order, got {offset}"
         if offset % rules.problem.alignment:
-            yield f"{names[b]!r} must lie at a multiple of {rules.problem.alignment}, got {offset}"
+            yield f"{names[b]!r} must start at a multiple of {rules.problem.alignment}, got {offset}"

@@ -1,4 +1,4 @@
-"""Verification of another system's symbolic offsets, for all values of the symbols."""
+"""The verification of symbolic offsets from another system, for all values of the symbols."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     """Verify the symbolic offsets of another system for all values of the symbols.
 
     Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and no buffer may
-    end beyond the arena. Each fault has a value at which it occurs. `deadline` is a time of the monotonic clock. Raises
-    PlanError if the offsets are not exactly those of the problem's buffers.
+    end beyond the arena. Each fault has symbol values at which it occurs. `deadline` is a time of the monotonic clock.
+    Raises PlanError if the offsets are not exactly those of the problem's buffers.
     """
     sized = compile_sizes(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
@@ -79,7 +79,7 @@ def _faults(
     arena: Polynomial | None,
     deadline: float,
 ) -> Iterator[ShapesFault]:
-    """Yield the violations of offsets for all values of the symbols, until the deadline."""
+    """Yield the rules that offsets violate at some value of the symbols, until the deadline."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
@@ -102,7 +102,7 @@ def _faults(
 
 
 class _Claims:
-    """Claims that, at each value of the symbols, one of several forms is at most 0; results are cached."""
+    """Claims that, at each value of the symbols, one of several polynomials is at most 0; results are cached."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         self.sized, self.deadline = sized, deadline
@@ -119,7 +119,7 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return a value at which all forms are positive; False if it is proved that none exists, True if unknown."""
+        """Return symbol values at which all forms are positive; False if there are provably none, True if unknown."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:
@@ -129,7 +129,7 @@ class _Claims:
 
 
 def verified_lines(found: VerifiedShapes) -> Iterator[str]:
-    """Yield the verdict and the violations as printed lines."""
+    """Yield the verdict, and then the violations, as lines to print."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
         names = " and ".join(excerpt(name) for name in row.buffers)

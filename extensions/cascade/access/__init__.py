@@ -1,1 +1,1 @@
-"""Access maps: the rows and columns of its inputs that an operation reads for a part of its output."""
+"""Access maps: which rows and columns of its inputs an operation reads to compute a part of its output."""

@@ -1,6 +1,6 @@
 """Graphs of operations with access maps: tensors are rows x columns of pixels, and operations read ranges of them.
 
-Tensors are stored row by row, and rows pixel by pixel, with all channels. Operations are in execution order.
+A tensor is stored row by row, and a row pixel by pixel, each with all its channels. Operations are in execution order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Channels = Literal["all", "same"]
 AXES = (0, 1)
 MOST_BYTES = 2**42
 MOST_MACS = 2**43
-"""The maximum number of bytes, and of multiplications, of a graph; totals over 2^20 steps then fit into 64 bits."""
+"""The maximum bytes, and the maximum multiplications, of a graph, so that totals over 2^20 steps fit into 64 bits."""
 
 
 class Window(NamedTuple):
-    """The access map of one axis: output [a, b) reads an input range.
+    """The access map of one axis: the input range that is read to compute the output range [a, b).
 
-    It is [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1), and empty for output that
-    is computed from padding alone.
+    It is [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1). For output computed from
+    padding alone, it is empty.
     """
 
     scale: int = 1
@@ -34,7 +34,7 @@ class Window(NamedTuple):
     high: int = 0
 
     def input_range(self, first: int, end: int, size: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, clipped to `size`; (0, 0) if it reads nothing."""
+        """Return the input range that output [first, end) reads, clipped to [0, size); (0, 0) if it reads nothing."""
         used = self.output_range_reading_input(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
@@ -44,7 +44,7 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def unclipped_input_range(self, first: int, end: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, without clipping: it may begin below 0."""
+        """Return the input range that output [first, end) reads, without clipping, so it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def output_range_reading_input(self, size: int) -> tuple[int, int]:
@@ -55,7 +55,7 @@ class Window(NamedTuple):
 
 
 SAME = Window()
-"""The access map of element-wise operations: output row y reads input row y."""
+"""The access map of element-wise operations, in which output row y reads input row y."""
 
 
 def whole_axis_window(size: int) -> Window:
@@ -64,46 +64,46 @@ def whole_axis_window(size: int) -> Window:
 
 
 def sliding_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the access map of a convolution or pooling window along an axis with `before` rows of leading padding."""
+    """Return the access map of a convolution or pooling along an axis with `before` elements of leading padding."""
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
 
 def transposed_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a transposed convolution: input row r, tap k adds to output row r * stride - before + k."""
+    """Return the map of a transposed convolution: tap k of input row r adds to output row r * stride - before + k."""
     reach = (kernel - 1) * dilation
     return Window(1, stride, before - reach + stride - 1, before)
 
 
 def shift_window(offset: int, step: int = 1) -> Window:
-    """Return the map of a slice, pad or concat, in which output row y reads row offset + step * y."""
+    """Return the access map of a slice, pad or concat, in which output row y reads input row offset + step * y."""
     return Window(step, 1, offset, offset)
 
 
 def resize_window(size: int, out: int) -> Window:
-    """Return the map of a nearest-neighbour resize of `size` rows to `out`: row floor(y * size / out) is read."""
+    """Return the map of a nearest-neighbour resize from `size` to `out` rows: row y reads row floor(y * size / out)."""
     return Window(size, out, 0, 0)
 
 
 def centred_resize_window(size: int, out: int) -> Window:
-    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, however ties break."""
-    # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so the window contains both rows of a tie.
+    """Return the map of a resize that reads the row nearest to (y + 1/2) * size / out - 1/2, or either row of a tie."""
+    # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so include both rows of a tie.
     return Window(2 * size, 2 * out, size - 1, size)
 
 
 def linear_resize_window(size: int, out: int) -> Window:
-    """Return the map of a linear resize of `size` rows to `out` with half-pixel centres, clamped at the borders."""
+    """Return the map of a linear resize from `size` to `out` rows with half-pixel centres, clamped at the borders."""
     return Window(2 * size, 2 * out, size - out, size + out)
 
 
 def corner_aligned_resize_window(size: int, out: int) -> Window:
-    """Return the access map of a linear resize of `size` rows to `out` with aligned corners."""
+    """Return the map of a linear resize from `size` to `out` rows that aligns the first and the last rows."""
     if out == 1:
         return Window(0, 1, 0, 0)
     return Window(size - 1, out - 1, 0, out - 1)
 
 
 def asymmetric_resize_window(size: int, out: int) -> Window:
-    """Return the access map of a linear resize that interpolates output row y at input position y * size / out."""
+    """Return the map of a linear resize, in which output row y is interpolated at input position y * size / out."""
     return Window(size, out, 0, out)
 
 
@@ -119,9 +119,9 @@ def space_to_depth_window(factor: int) -> Window:
 
 @dataclass(frozen=True)
 class PixelTensor:
-    """A tensor as rows x columns of pixels of `pixel` bytes; `bytes_` is its size if it differs from the product.
+    """A tensor as rows x columns of pixels of `pixel` bytes each; `bytes_` is its size if padding makes it larger.
 
-    A pixel has `channels` of equal size; 0 means that their number is unknown.
+    A pixel consists of `channels` of equal size; 0 channels mean that the number is unknown.
     """
 
     rows: int
@@ -144,9 +144,9 @@ class PixelTensor:
 
 @dataclass(frozen=True)
 class Read:
-    """An input of an operation, with an access map for rows and one for columns.
+    """One input of an operation, with an access map for its rows and one for its columns.
 
-    For some channels of its output, the operation reads either the `same` channels of this input, or `all` of them.
+    To compute some output channels, the operation reads either the `same` channels of this input, or `all` of them.
     """
 
     tensor: int
@@ -188,17 +188,17 @@ class AccessOperation:
 
     @property
     def min_work(self) -> int:
-        """The minimum bytes of working memory over the operation and its alternatives."""
+        """The minimum bytes of working memory, over the operation itself and its alternatives."""
         return min((self.work, *(work for _, work in self.alternatives)))
 
 
 @dataclass(frozen=True)
 class AccessGraph:
-    """Tensors and operations in execution order; `kept` tensors are alive to the end.
+    """Tensors and operations in execution order; the tensors in `kept` stay alive to the end.
 
-    If operations of an original graph run again or are omitted here, `origins` and `tensor_origins` give the original
-    operation and tensor of each; they are empty otherwise. If the graph `is_coarse`, each run of an operation costs
-    extra, so regions are cut neither along channels nor into parts of a row or column.
+    If operations of an original graph run again or are omitted here, `origins` has each operation's original position,
+    and `tensor_origins` each tensor's. Otherwise, both are empty. If the graph `is_coarse`, each run of an operation
+    costs extra time, so regions are cut neither along channels nor into parts of a row or column.
     """
 
     tensors: tuple[PixelTensor, ...]
@@ -223,7 +223,7 @@ class AccessGraph:
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the position of the first operation that writes it; None for an input."""
+        """For each tensor, the position of the first operation that writes it, or None for an input of the graph."""
         makers: list[int | None] = [None] * len(self.tensors)
         for position, row in enumerate(self.operations):
             for tensor in row.outputs:
@@ -244,7 +244,7 @@ class AccessGraph:
     def last_users(self) -> tuple[int, ...]:
         """For each tensor, the position of the last operation that reads or writes it.
 
-        It is the number of operations for a kept tensor, and -1 for an input that no operation reads.
+        For a tensor kept to the end, it is the number of operations; for an input that no operation reads, it is -1.
         """
         last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
@@ -256,19 +256,19 @@ class AccessGraph:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The tensors that no operation writes, and that are read or kept."""
+        """The tensors that no operation writes, but that are read or kept."""
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last_users[t] >= 0)
 
     def origin(self, position: int) -> int:
-        """Return the position in the original graph of an operation of this graph."""
+        """Return the position that an operation of this graph has in the original graph."""
         return self.origins[position] if self.origins else position
 
     def tensor_origin(self, tensor: int) -> int:
-        """Return the tensor of the original graph that corresponds to a tensor of this graph."""
+        """Return the number that a tensor of this graph has in the original graph."""
         return self.tensor_origins[tensor] if self.tensor_origins else tensor
 
     def macs_of(self, position: int) -> int:
-        """Return the multiplications of one operation that runs once as a whole."""
+        """Return the multiplications of one operation when it runs once and as a whole."""
         row = self.operations[position]
         if row.role != "striped":
             return row.macs
@@ -276,12 +276,12 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def cost_of_alternative(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and work bytes of a whole operation (0) or of its alternative `number`."""
+        """Return the multiplications and working bytes of a whole operation (0) or of its alternative `number`."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def choose_alternative(self, position: int, number: int) -> AccessGraph:
-        """Return the graph with one operation computed by alternative `number`, 0 for the operation itself."""
+        """Return the graph in which one operation is computed by its alternative `number`, or unchanged if 0."""
         if not number:
             return self
         (macs, work), rows = self.cost_of_alternative(position, number), list(self.operations)
@@ -290,7 +290,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Convert the multiplications of a whole operation to its unit of `macs`: per output pixel if it is striped."""
+        """Convert a whole operation's multiplications to the unit of `macs`: per output pixel if striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]
@@ -298,18 +298,18 @@ class AccessGraph:
 
     @property
     def macs(self) -> int:
-        """The multiplications of all operations, each run once as a whole."""
+        """The multiplications of all operations, if each runs once and as a whole."""
         return sum(map(self.macs_of, range(len(self.operations))))
 
 
 def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor along which a region ending with an operation is cut: its output, or the input of a sum."""
+    """Return the tensor along which a region that ends with an operation is cut: its output, or the input of a sum."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return the operation as a barrier, which runs as a whole for `reason` or for an earlier reason."""
+    """Return the operation as a barrier, which runs as a whole; an earlier reason is kept instead of `reason`."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -322,12 +322,12 @@ def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperatio
 
 
 def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
-    """Return the bytes of a pixel, whose channels (`element_bits` each) are padded to a multiple of `brick`."""
+    """Return the bytes of a pixel whose channels, of `element_bits` each, are padded to a multiple of `brick`."""
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
 def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph with its operations in another order; `origins` refers to the original graph."""
+    """Return the graph with its operations in another order; its `origins` have the positions in the original graph."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),
@@ -337,10 +337,10 @@ def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph in which some operations run a second time: `passes` maps a late operation to them.
+    """Return the graph in which some operations run twice: `passes` lists them for a later operation.
 
-    They run again directly before the late operation. It reads the new copies, as all later operations do. They must be
-    striped and precede it. `origins` and `tensor_origins` map operations and tensors to the original graph.
+    The second run is directly before the later operation. From there on, all operations read the new copies of tensors.
+    Repeated operations must be striped. `origins` and `tensor_origins` have the positions in the original graph.
     """
     tensors, operations = list(graph.tensors), list[AccessOperation]()
     tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()
@@ -366,7 +366,7 @@ def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]])
 
 
 def _read_newest_copies(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
-    """Return an operation in which each tensor that it reads is replaced by its newest copy, if there is one."""
+    """Return an operation that reads the newest copy of each of its input tensors, where a copy exists."""
     if all(read.tensor not in newest for read in row.reads):
         return row
     reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)

@@ -1,4 +1,4 @@
-"""Access maps of a graph of operations, derived from the kinds, attributes and shapes of its operations."""
+"""The access maps of a graph of operations, derived from the kind, the attributes and the shapes of each operation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from memplan.extensions.networks.operations.graph import GraphOperation, Operati
 from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
 
 SUM_BYTES = 4
-"""The bytes of the accumulator of one channel, unless an element is larger."""
+"""The bytes of the accumulator of one channel, unless an element of the output is larger."""
 
 
 def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
-    """Return a graph of operations with access maps, in its given order.
+    """Convert a graph of operations, in its given order, to a graph with access maps.
 
-    An operation without known access maps becomes a barrier, which runs as a whole. The channels of each pixel are
+    An operation whose access maps are unknown becomes a barrier, which runs as a whole. The channels of each pixel are
     padded to a multiple of `brick`.
     """
     return _GraphConversion(graph, brick).run()
@@ -70,7 +70,7 @@ class _GraphConversion:
         return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
     def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return operation v with its alternatives; costs stated in the graph are used as multiplications."""
+        """Return operation v with its alternatives; if the graph states costs, they count as multiplications."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -81,11 +81,11 @@ class _GraphConversion:
         return replace(own, alternatives=ways)
 
     def _common_layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout that all images share, or the text `batches` or `several layouts`."""
+        """Return the layout that all images share, or the text `batches` or `several layouts` if there is none."""
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
         if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        # Tensors without channels have the same bytes in every layout, so ignore these tensors.
+        # A tensor without channels is stored in the same way in every layout, so ignore its layout.
         families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
@@ -97,7 +97,7 @@ class _GraphConversion:
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
     def _pixel_tensor(self, tensor: int) -> PixelTensor:
-        """Return a tensor as pixels; a single pixel if its rows and columns are unknown or wrong for its size."""
+        """Return a tensor as pixels, or as one pixel if its rows and columns are unknown or do not fit its size."""
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
         shape = self._shape_of(tensor)
@@ -106,7 +106,7 @@ class _GraphConversion:
             return PixelTensor(1, 1, size, name)
         pixel = pixel_bytes(seen.channels, self.brick, self._element_bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
-        # Importers round the sizes of tensors up to an alignment, so accept a size above the bytes of the pixels.
+        # Importers round tensor sizes up to an alignment, so accept a size above the bytes of all pixels.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
         if not exact:
             return PixelTensor(1, 1, size, name)
@@ -115,7 +115,7 @@ class _GraphConversion:
         return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
 
     def _convert(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
-        """Return an operation with its access maps, or as a barrier with the reason if they are unknown."""
+        """Return an operation with its access maps; if they are unknown, return it as a barrier with the reason."""
         read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
         weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
         name, kind = row.name or "", row.kind or ""
@@ -124,7 +124,7 @@ class _GraphConversion:
             maps = access_of(facts)
             if len(maps.windows) < len(read):
                 raise UnknownAccess(
-                    f"reads {len(read)} tensors that are no weights, but only {len(maps.windows)} access maps are known"
+                    f"reads {len(read)} tensors other than weights, but has only {len(maps.windows)} known access maps"
                 )
         except UnknownAccess as unknown:
             windows = [
@@ -150,14 +150,14 @@ class _GraphConversion:
         )
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
-        """Return the multiplications of a fully connected layer that runs as a whole; 0 for all other barriers."""
+        """Return the multiplications of a fully connected layer that runs as a whole, or 0 for any other barrier."""
         if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
             return 0
         around = row.inputs[read[0]], row.outputs[0]
         return prod(self.graph.size[tensor] * 8 // self._element_bits(tensor) for tensor in around)
 
     def _facts_of_operation(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
-        """Return the facts that determine an operation's maps; raises UnknownAccess if it must run as a whole."""
+        """Return the facts that determine an operation's access maps; raises UnknownAccess if it must run whole."""
         if row.regions or row.after:
             raise UnknownAccess("runs other graphs, or must follow certain operations")
         if len(row.outputs) != 1 or not read:
@@ -192,9 +192,9 @@ class _GraphConversion:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # A matmul reads the second operand as a whole, so the axes of that operand do not matter.
+            # A matmul reads its whole second operand in any layout, so compare only the first operand with the output.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # Only element-wise operations broadcast tensors with fewer axes.
+            if row.kind not in POINTWISE:  # Only pointwise kinds broadcast fewer axes, so skip such tensors.
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
             if any(_has_other_axes(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
@@ -204,21 +204,21 @@ class _GraphConversion:
 
 
 def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts of a shape differ in an axis of several elements, counted from the last axis."""
+    """Return True if two layouts of a shape differ in an axis of several elements; axes are aligned at the last one."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
 
 def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return `same` if an output channel depends only on the same channel of the input, and `all` otherwise."""
+    """Return `same` if each output channel depends only on the same input channel, else `all`."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 
 
 def split_apart(graph: OperationGraph) -> OperationGraph:
-    """Return the graph with each split replaced by a slice per output; tensors keep their positions.
+    """Return the graph in which each split is replaced by one slice per output; tensors keep their numbers.
 
-    A graph without splits, or with operations ordered by `after`, is returned unchanged.
+    A graph without splits, or with operations that are ordered by `after`, is returned unchanged.
     """
     if not graph.tensors or any(row.after for row in graph.ops):
         return graph
@@ -230,13 +230,13 @@ def split_apart(graph: OperationGraph) -> OperationGraph:
 
 
 def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, ...]:
-    """Return the slices that replace a split along one axis; empty for any other operation."""
+    """Return the slices that together replace a split along one axis; empty for any other operation."""
     apart = set(graph.resident)
     reads = [k for k, tensor in enumerate(row.inputs) if tensor not in apart]
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # Slices would not count the bytes of an output that nothing reads, so keep the split.
+        return ()  # Slices would not count the bytes of an output that nothing reads, so keep such a split.
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

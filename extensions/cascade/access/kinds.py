@@ -1,9 +1,9 @@
 """The access maps of each kind of operation; an operation whose kind is missing here runs as a whole (a barrier).
 
-The attributes `kernel`, `strides` and `dilations` are two integers, for rows and columns. `pads` are four: before rows,
-before columns, after rows, after columns. For sequences these are one integer, and two pads. `groups` and `axis` are
-one integer. The attributes of pads and slices have a value for each axis of the shape. For an operation of a custom
-kind, callers state the maps as `access_rows` and `access_columns`.
+For images, the attributes `kernel`, `strides` and `dilations` are two integers, for rows and columns, and `pads` are
+four: before rows, before columns, after rows, after columns. For sequences, they are one integer, and two pads.
+`groups` and `axis` are one integer. The attributes of pads and slices have a value for each axis of the shape.
+Callers state the access maps of an operation of a custom kind in the attributes `access_rows` and `access_columns`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from memplan.extensions.cascade.access.layouts import (
 
 Windows = tuple[Window, Window]
 MOST_ALONG = 2**20
-"""The maximum number of rows or columns of a tensor that is cut in stripes."""
+"""The maximum number of rows, or of columns, of a tensor that is cut into stripes."""
 _FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
-    """The access maps of an operation's inputs, and the multiplications per output pixel.
+    """The access maps of the inputs of an operation, and its multiplications per output pixel.
 
-    If `is_sum`, the operation accumulates over all rows. If `mixes`, output channels depend on all input channels.
+    `is_sum`: the operation accumulates over all rows. `mixes`: each output channel depends on all input channels.
     """
 
     windows: tuple[Windows, ...]
@@ -54,9 +54,9 @@ class KindAccess(NamedTuple):
 
 
 def access_of(facts: Facts) -> KindAccess:
-    """Return the access maps of an operation; raises UnknownAccess, with the reason, if it must run as a whole.
+    """Return the access maps of an operation; raises UnknownAccess with the reason why it must run as a whole.
 
-    The images of a batch run together: a row comprises that row of all images.
+    The images of a batch are cut together, so a row of the batch consists of that row in all images.
     """
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
@@ -72,7 +72,7 @@ def access_of(facts: Facts) -> KindAccess:
 
 
 def _custom_access(facts: Facts) -> KindAccess:
-    """Return the maps that a caller stated for a custom operation: scale, divisor, low and high of each input."""
+    """Return the access maps that a caller states for a custom operation: scale, divisor, low and high per input."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
@@ -96,7 +96,7 @@ def _require_images(facts: Facts) -> None:
 
 
 def _window_attributes(facts: Facts) -> tuple[tuple[int, ...], ...]:
-    """Return kernel, strides, dilations and pads, each for rows and columns; a sequence counts as a single column."""
+    """Return kernel, strides, dilations and pads, each for rows and columns; a sequence counts as one column."""
     _require_images(facts)
     n = 1 if len(facts.out_shape) == 3 else 2
     kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
@@ -109,7 +109,7 @@ def _window_attributes(facts: Facts) -> tuple[tuple[int, ...], ...]:
 
 
 def _kernel_windows(facts: Facts) -> Windows:
-    """Return the maps of an operation with a kernel, checked against the shape of its output."""
+    """Return the access maps of an operation with a kernel; raises UnknownAccess if its output shape does not fit."""
     kernel, strides, dilations, pads = _window_attributes(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
@@ -153,7 +153,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
-        # The output may have extra rows at the end, but fewer than the stride or the dilation.
+        # A transposed convolution may have extra output rows at the end, so allow fewer than the stride or dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
             raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
@@ -170,7 +170,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
             SAME if seen[axis] == facts.output[axis] else whole_axis_window(1) if seen[axis] == 1 else None
             for axis in (0, 1)
         )
-        # A mask may have size 1 along some channel axes and be longer along others.
+        # A mask may have size 1 along some channel axes and be longer along others, so compare it axis by axis.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
@@ -231,7 +231,7 @@ def _pad_access(facts: Facts) -> KindAccess:
 
 
 def _slice_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a slice along rows and columns; a slice of channels reads whole pixels."""
+    """Return the access maps of a slice along rows and columns; for a slice of channels, they read whole pixels."""
     starts = facts.list_of("starts")
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
@@ -246,7 +246,7 @@ def _slice_access(facts: Facts) -> KindAccess:
         raise UnknownAccess("slice from before the beginning runs whole")
     for axis in (0, 1):
         if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
-            raise UnknownAccess(f"slice beyond the end of its {('rows', 'columns')[axis]} runs whole")
+            raise UnknownAccess(f"slice beyond the last {('row', 'column')[axis]} of its input runs whole")
     return KindAccess(((shift_window(offset[0], step[0]), shift_window(offset[1], step[1])),), mixes=False)
 
 
@@ -268,7 +268,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size from the shapes with fewer rows and columns (`small`) or fewer channels (`large`)."""
+    """Return the block size, given the shapes with fewer rows and columns (`small`) and fewer channels (`large`)."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
@@ -293,16 +293,16 @@ def _global_pool_access(facts: Facts) -> KindAccess:
 
 
 def _mean_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a mean, sum or maximum over all rows and columns, recognised by its output shape."""
+    """Return the access maps of a mean, sum or maximum over all rows and columns, recognised by the output shape."""
     if facts.inputs[0][:2] == facts.output[:2]:
         raise UnknownAccess(f"{facts.kind} of channels runs whole")
     return _global_pool_access(facts)
 
 
 def _matmul_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a matrix product: the same row of the first operand, and the whole second operand."""
+    """Return the access maps of a matrix product, which reads the same row of operand 1, and all of operand 2."""
     first = facts.inputs[0]
-    # A matrix product sums over the last axis of the first operand, so that axis must be the channels.
+    # A matrix product sums over the last axis of its first operand, so that axis must be the channels.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
@@ -313,14 +313,14 @@ def _matmul_access(facts: Facts) -> KindAccess:
 
 
 def _transpose_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a transposition that moves only channels, so that every pixel keeps its place."""
+    """Return the access maps of a transposition that reorders only channels, so that every pixel keeps its place."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches runs whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _reshape_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a reshape that changes only channels or axes of size 1."""
+    """Return the access maps of a reshape that changes only the channels or axes of size 1."""
     if facts.inputs[0] != facts.output:
         raise UnknownAccess("reshape to other rows and columns runs whole")
     if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
@@ -329,7 +329,7 @@ def _reshape_access(facts: Facts) -> KindAccess:
 
 
 def _gather_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a look-up in a constant table: every part of the output reads all indices."""
+    """Return the access maps of a look-up in a constant table, in which each part of the output reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from a table that is not constant runs whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),))
@@ -343,7 +343,7 @@ POINTWISE = frozenset(
     | {"floor", "ceil", "round", "sign"}
 )
 ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
-"""The kinds whose output is a sum over all input channels, provided that these form one group."""
+"""The kinds of operations whose output sums over all input channels if these form a single group."""
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution_access,
     "depthwise_conv2d": _depthwise_access,

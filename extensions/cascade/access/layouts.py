@@ -1,7 +1,7 @@
-"""The layout of each tensor, derived from the operations that determine it and propagated through all others.
+"""The layout of each tensor, known at some operations and propagated from there through all other operations.
 
 A layout has a letter for each axis: N for the images of a batch, H for rows, W for columns, C for channels. Channels
-may occupy several axes, before and after rows and columns: reordering channels alone moves no pixel.
+may occupy several axes, before and after rows and columns, because reordering channels alone moves no pixel.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import NamedTuple
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
-"""The kinds whose output may have other axes than its inputs, so that no layout propagates through them."""
+"""The kinds of operations whose output may have different axes from its inputs, so layouts stop at them."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
-"""The kinds that reduce one axis, such as the channels of a pixel, to one number."""
+"""The kinds of operations that reduce one axis, such as the channels of a pixel, to one number."""
 _BY_ROWS = frozenset({"fully_connected", "matmul"})
 Shape = tuple[int, ...]
 
 
 def named_layout(name: str, rank: int) -> str | None:
-    """Return the letters of layout `name`, NHWC or NCHW, for a tensor of `rank` axes; None for more than four axes."""
+    """Return the axis letters of layout NHWC or NCHW for a tensor of `rank` axes; None for more than four axes."""
     return _NAMED[name][rank] if name in _NAMED and rank < 5 else None
 
 
 def family_of(layout: str) -> str:
-    """Return NHWC or NCHW, depending on the position of the channels; any other layout is returned unchanged."""
+    """Return NHWC or NCHW according to the position of the channels; return any other layout unchanged."""
     letters = "".join(dict.fromkeys(layout))
     return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
 
@@ -37,21 +37,21 @@ def family_of(layout: str) -> str:
 def layouts_of(graph: OperationGraph) -> list[str | None]:
     """Return the layout of each tensor of a graph, or None if it cannot be derived.
 
-    The attribute `layout` of an operation is the layout of its inputs and outputs. Other operations propagate layouts,
-    changed by transpositions and by reshapes of channels. Three axes at an operation along the last axis are batch,
-    rows and channels. By default, tensors of four axes have the layout of the first operation with that attribute, and
+    An operation's attribute `layout` is the layout of its inputs and outputs. Other operations propagate layouts;
+    transpositions and reshapes of channels change them. At an operation along the last axis, three axes are batch, rows
+    and channels. By default, tensors of four axes have the layout of the first operation with that attribute, and
     tensors of three axes are batch, rows and channels.
     """
     return _LayoutPropagation(graph).run()
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout whose axis k is input axis axes[k]; None if `axes` is not a permutation."""
+    """Return the layout after a transposition, in which axis k is input axis axes[k]; None if `axes` do not permute."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
 def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
-    """Return the layout of a tensor reshaped from `shape` to `wanted`; None if rows or columns are split or merged."""
+    """Return the layout after a reshape from `shape` to `wanted`; None if rows or columns are split or merged."""
     letters, k = "", 0
     if prod(shape) != prod(wanted) or prod(shape) == 0:
         return None
@@ -60,7 +60,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
         return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
     rest = list(shape)
     for size in wanted:
-        # An axis of size 1 is ambiguous: the axis may come from the old shape, be columns after rows, or be channels.
+        # An axis of size 1 may be an old axis, columns or channels, so decide by its neighbours.
         if size == 1:
             is_column = letters.endswith("H") and "W" not in layout
             letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
@@ -82,7 +82,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
 
 
 def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
-    """Return the layout after the channels are reduced to one number; None if another axis may have been reduced."""
+    """Return the layout after channels are reduced to one number; None if another axis may have been reduced."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
     return (
@@ -91,7 +91,7 @@ def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
-    """Return the axes of a transposition, from whichever attribute states them; empty if they are unknown."""
+    """Return the axis permutation of a transposition, from whichever attribute states it; empty if it is unknown."""
     for name in ("perm", "axes", "dims"):
         value = row.attributes.get(name)
         if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
@@ -100,7 +100,7 @@ def permutation_of(row: GraphOperation) -> tuple[int, ...]:
 
 
 class _LayoutPropagation:
-    """The propagation of layouts from tensor to tensor through the operations of a graph."""
+    """The propagation of layouts from tensor to tensor along the operations of a graph."""
 
     def __init__(self, graph: OperationGraph) -> None:
         self.graph, self.found = graph, dict[int, str]()
@@ -134,7 +134,7 @@ class _LayoutPropagation:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
-        """Assign layout `name` to those tensors without a layout; return these tensors."""
+        """Assign layout `name` to those tensors that have none yet; return the tensors that received it."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -144,7 +144,7 @@ class _LayoutPropagation:
         return new
 
     def _propagate_from(self, tensors: list[int]) -> None:
-        """Propagate the layouts of some tensors, from operation to operation, to all tensors without one."""
+        """Propagate the layouts of some tensors to all tensors without a layout that operations connect to them."""
         waiting = deque(tensors)
         while waiting:
             tensor = waiting.popleft()
@@ -156,7 +156,7 @@ class _LayoutPropagation:
                         waiting.append(other)
 
     def _shape_in_operation(self, row: GraphOperation, tensor: int) -> Shape:
-        """Return the shape that an operation uses for a tensor, which may differ from the tensor's own shape."""
+        """Return the shape in which an operation uses a tensor; it may differ from the tensor's own shape."""
         places, shapes = (row.inputs, row.in_shapes) if tensor in row.inputs else (row.outputs, row.out_shapes)
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
@@ -180,13 +180,13 @@ class _LayoutPropagation:
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
         elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
-            return None  # An axis of size 1, as in masks, does not determine the letter of a longer axis.
+            return None  # A mask's axis of size 1 does not determine the letter of a longer axis, so no layout follows.
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Return the layout after a transposition or reshape, or before if not `is_forward`."""
+        """Return the layout after a transposition or reshape, or the layout before it unless `is_forward`."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -196,7 +196,7 @@ class _LayoutPropagation:
 
 
 class Pixels(NamedTuple):
-    """A shape as numbers of rows, columns and channels, and the number of images in a batch."""
+    """A shape as numbers of rows, columns and channels, and the number of images in the batch."""
 
     rows: int
     columns: int
@@ -205,11 +205,11 @@ class Pixels(NamedTuple):
 
 
 class UnknownAccess(Exception):  # noqa: N818  # The exception is not an error: the operation becomes a barrier.
-    """Raised if the access maps of an operation cannot be derived; the message is the reason, without a subject."""
+    """Raised if an operation's access maps cannot be derived; the message is the reason, without its subject."""
 
 
 def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
-    """Return a shape as rows, columns, channels and batch, interpreted by its layout; None without a fitting layout."""
+    """Return a shape's rows, columns, channels and batch according to its layout; None if the layout does not fit."""
     if layout is None or len(layout) != len(shape):
         return None
     sizes = [prod(size for size, letter in zip(shape, layout, strict=True) if letter == axis) for axis in "HWCN"]
@@ -217,7 +217,7 @@ def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
 
 
 def pixel_axis(axis: int, layout: str) -> int:
-    """Return 0, 1 or 2 if an axis of a layout is rows, columns or channels, and -1 if it is the batch."""
+    """Return what an axis of a layout is: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
         raise UnknownAccess(f"axis {axis} of {rank}")
@@ -226,9 +226,9 @@ def pixel_axis(axis: int, layout: str) -> int:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that determine an operation's access maps; `shapes` are the shapes of its inputs without constants.
+    """The facts that determine an operation's access maps; `shapes` has the shapes of its inputs, without constants.
 
-    `layout` and `in_layout`, of the output and of the first input, have a letter for each axis.
+    `layout` and `in_layout` are the layouts of the output and of the first input, with a letter for each axis.
     """
 
     kind: str
@@ -241,7 +241,7 @@ class Facts:
     in_layout: str
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
-        """Return an attribute of `count` integers; a single integer applies to all. Raises UnknownAccess otherwise."""
+        """Return an attribute of `count` integers; a single integer counts for all. Raises UnknownAccess otherwise."""
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
@@ -251,18 +251,18 @@ class Facts:
         return tuple(int(one) for one in numbers)
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an attribute that is one integer; raises UnknownAccess if it is not."""
+        """Return an attribute that is one integer; raises UnknownAccess for any other attribute."""
         return self.integers(name, 1, default)[0]
 
     def list_of(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """Return an attribute that is a list of integers of any length; raises UnknownAccess if it is not."""
+        """Return an attribute that is a list of integers, of any length; raises UnknownAccess for other types."""
         value = self.attributes.get(name, default)
         if not isinstance(value, tuple) or not all(isinstance(one, int) for one in value):
             raise UnknownAccess(f"{name} must be integers")
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return the values for the row axis and the column axis; raises UnknownAccess if the batch has one as well."""
+        """Return the values of the row axis and the column axis; raises UnknownAccess if the batch axis has a value."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")
@@ -270,9 +270,9 @@ class Facts:
         return by_axis.get(0, default), by_axis.get(1, default)
 
     def word(self, name: str, default: str) -> str:
-        """Return an attribute as text, or the default if the operation does not have it."""
+        """Return an attribute as text, or `default` if the operation has no such attribute."""
         return str(self.attributes.get(name, default))
 
     def axis(self, name: str, default: int) -> int:
-        """Return an attribute that names an axis as 0 for rows, 1 for columns, 2 for channels, or -1 for the batch."""
+        """Return what axis an attribute names: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
         return pixel_axis(self.integer(name, default), self.layout)

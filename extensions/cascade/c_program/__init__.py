@@ -1,4 +1,4 @@
-"""Cascades as C programs: loops over stripes that call a kernel for each operation, in one planned arena."""
+"""Cascades as C programs: loops over stripes, which call a kernel for each operation and use one planned arena."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KERNELS = (
 def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignment: int = 1) -> Mapping[str, bytes]:
     """Return the C files of a cascade, by file name.
 
-    `stem.c` runs the operations of the point, and calls one function for each of them. `stem_reference.c` defines these
-    functions for all kinds with a reference kernel, and `stem_values.h` declares the constants that they use. `source`
-    is the graph that was searched. Raises OptionError for batches of several images.
+    `stem.c` runs the operations of the point by calling one C function for each operation. `stem_reference.c` defines
+    these functions for all kinds that have a reference kernel. `stem_values.h` declares the constants of these kernels.
+    `source` is the graph that was searched. Raises OptionError for batches of several images.
     """
     if point.cascade.graph.layout == "batches":
         raise OptionError("batch: must be 1 for C, whose functions compute rows of one image")

@@ -1,4 +1,4 @@
-"""The C source of a cascade: its arena, its views of buffers, and a loop for each region."""
+"""The C source of a cascade: its arena, the views of buffers in the arena, and a loop for each region."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memplan.extensions.cascade.regions.regions import (
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
-# The widest loads of common processors need 16-byte alignment, so arenas are aligned to at least 16 bytes.
+# The widest loads of common processors need 16-byte alignment, so align arenas to at least 16 bytes.
 LEAST_ALIGNMENT = 16
 _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """The writer of a point's C loops; `called` lists the called functions by operation and purpose.
+    """The writer of the C loops of a point; `called` lists each called function by its operation and its purpose.
 
-    Functions are numbered as in the original graph: an operation that runs again calls the same function.
+    Functions have the operation numbers of the original graph, so an operation that runs twice calls the same function.
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
@@ -40,7 +40,7 @@ class StripedLoops:
         self._body = [self._region_function(number, region) for number, region in enumerate(self.cascade.regions)]
 
     def header(self) -> str:
-        """Return the text of the header: the arena's size, its inputs and outputs, and the declared functions."""
+        """Return the text of the C header: the arena's size, its inputs and outputs, and function declarations."""
         name = self.prefix
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         inputs = [t for t in self.graph.inputs if t not in held]
@@ -64,7 +64,7 @@ class StripedLoops:
         )
 
     def source(self) -> str:
-        """Return the text of the source: the arena, the views of buffers, and a function for each region."""
+        """Return the text of the C source: the arena, the views of buffers, and a C function for each region."""
         aligned = max(LEAST_ALIGNMENT, self.alignment)
         runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
         return "".join(
@@ -121,7 +121,7 @@ class StripedLoops:
         return text
 
     def _outputs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
-        """Return the argument `out` of an operation's function: views of its outputs, then of its working memory."""
+        """Return the argument `out` of an operation's C function: views of its outputs, then of its working memory."""
         work = self.graph.cost_of_alternative(v, way)[1]
         return _array([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
@@ -150,10 +150,10 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C text that clears a region's sums, their address, and C text that converts them."""
+        """Return C code that clears a region's accumulators, their address, and C code that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
-        # Sums have a separate buffer if the plan counts one for them, else the sums share the output's buffer.
+        # If the plan has no separate buffer for the accumulators, they share the buffer of the output.
         buffer = sums_name(number, sink) if accumulator_bytes(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
@@ -164,7 +164,7 @@ class StripedLoops:
         return "  " + self._call_statement(last, "begin", sums), sums, after
 
     def _channel_loop(self, number: int, region: CascadeRegion) -> str:
-        """Return a loop over ranges of channels; in each step, views of sliced tensors begin at its first channel."""
+        """Return a C loop over channel ranges, in which views of sliced tensors begin at the step's first channel."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
@@ -214,7 +214,7 @@ class StripedLoops:
         return f"{name}[{step}][0]", f"{name}[{step}][1]"
 
     def _stream_call(self, what: str, tensor: int) -> str:
-        """Return the name of the caller's function that loads a piece of an input, or stores a piece of an output."""
+        """Return the name of the caller's C function that loads a piece of an input, or stores a piece of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
         text = comment_text(self.graph.tensors[tensor].name)
@@ -227,7 +227,7 @@ class StripedLoops:
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.buffer_by_tensor.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
-        # A tensor without known rows is treated as a single long pixel.
+        # The rows of some tensors are unknown, so treat the whole tensor as one long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":
@@ -244,12 +244,12 @@ class StripedLoops:
 
 
 def kernel_name(prefix: str, v: int, what: str) -> str:
-    """Return the name of operation v's C function that computes a part, or begins, adds to or ends sums (`what`)."""
+    """Return the name of operation v's C function for a purpose: compute a part, or begin, add to or end its sums."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
 def kernel_declaration(prefix: str, v: int, what: str) -> str:
-    """Return the C declaration of the function of operation v for the purpose `what`."""
+    """Return the C declaration of operation v's function for the purpose `what`: make, begin, add or end."""
     arguments = {
         "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
         "begin": "unsigned char *sums",
@@ -280,9 +280,9 @@ def _line_expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return the lines of the starts and of the ends of ranges; None unless straight lines give them exactly.
+    """Return two lines in the step number: one through the starts, one through the ends of all ranges.
 
-    For a step whose range is empty, the lines give an empty range as well.
+    Return None unless both lines are exact; at a step with an empty range, the lines also give an empty range.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

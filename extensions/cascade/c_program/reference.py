@@ -1,4 +1,4 @@
-"""The C functions that the loops of a cascade call; reference kernels define those of known kinds."""
+"""The C functions that the loops of a cascade call; reference kernels define those for known kinds of operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Shapes(NamedTuple):
 
 
 def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
-    """Return the C source that defines the called functions by kernels, and the header with their constants."""
+    """Return the C source that defines the called functions by kernels, and a C header that declares constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]
@@ -53,7 +53,7 @@ def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], 
 
 
 def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes | None:
-    """Return the shapes of an operation with one output; None unless all tensors are int8, or all are float32."""
+    """Return an operation's input and output shapes; None unless it has one output, and all are int8 or all float32."""
     resident = set(source.resident)
     reads = [tensor for tensor in row.inputs if tensor not in resident]
     if not source.tensors or not reads or len(row.outputs) != 1:
@@ -68,7 +68,7 @@ def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes 
 
 
 def _body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
-    """Return the body of an operation's function, and the C type of its constants; None without a reference kernel."""
+    """Return the C body of an operation's function, and its constants' C type; None without a reference kernel."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
         return _average_body(shapes, what), None
@@ -91,7 +91,7 @@ def _body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -
 
 
 def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
-    """Return the body of a function that copies pixels (concat, nearest resize, identity); None for other kinds."""
+    """Return the C body of a function that copies pixels (concat, nearest resize, identity); None for other kinds."""
     rank, attributes = len(shapes.output), row.attributes
     if row.kind == "concat" and attributes.get("axis") in (rank - 1, -1) and attributes.get("layout") != "NCHW":
         return f"  memplan_concat(out[0], in, {len(shapes.inputs)}, part);\n", None
@@ -113,7 +113,7 @@ def _average_body(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer computes each pixel from one pixel, as a 1 x 1 convolution does."""
+    """Return True if a dense layer computes each output pixel from one input pixel, as a 1 x 1 convolution does."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 

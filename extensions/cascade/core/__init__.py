@@ -1,4 +1,4 @@
-"""The compiled search for cascades: ranges of steps, growth of regions, and fronts of sequences of regions."""
+"""The compiled loops of the search for cascades: step ranges, growth of regions, and Pareto fronts of their chains."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Cascades as data: regions of operations that run together in stripes, and checks of such regions."""
+"""Cascades as data: regions of operations that run together in stripes, and the checks of these regions."""

@@ -1,4 +1,4 @@
-"""The multiplications and the traffic of a cascade, counted from the ranges of its regions, and the check of slides."""
+"""Counts of a cascade's multiplications and traffic from the ranges of its regions, and the check of its slides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_COUNTED = 4096
 
 
 def macs_of(cascade: Cascade) -> int:
-    """Return the multiplications of a cascade, counted from the ranges that its steps compute."""
+    """Return the multiplications of a cascade, counted from the ranges that the steps of its regions compute."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first_operation, region.end):
@@ -26,7 +26,7 @@ def macs_of(cascade: Cascade) -> int:
 
 
 def traffic_of(cascade: Cascade) -> int:
-    """Return the bytes that all operations read and write; constants count in every run that reads them."""
+    """Return the bytes that all operations read and write; constants count once for each run that reads them."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first_operation, region.end):
@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
-    """Return, by tensor, the bytes that regions read and write, without tensors kept in parts inside a region."""
+    """Return, by tensor, the bytes that regions read and write, except tensors that a region keeps only in part."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
@@ -55,7 +55,7 @@ def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
 
 
 def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
-    """Yield each tensor that operation v reads or writes in a region, with the total bytes of all its runs."""
+    """Yield each tensor that operation v reads or writes in a region, with the bytes moved in all runs together."""
     row = graph.operations[v]
     if region.kind in ("whole", "channels"):
         yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
@@ -79,7 +79,7 @@ def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[
 
 
 def runs_of(cascade: Cascade) -> int:
-    """Return the number of runs of operations, where each step of a region counts as one run."""
+    """Return the number of operation runs in a cascade, where an operation runs once in each step that computes it."""
     total = 0
     for region in cascade.regions:
         if region.kind == "whole":
@@ -92,8 +92,8 @@ def runs_of(cascade: Cascade) -> int:
 def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
     """Check that no slide of a cascade overwrites input that is still needed; return the number of steps checked.
 
-    A slide lets an output grow into a dying input. Rows are compared by their bytes, as tensors are stored row by row.
-    Raises InvalidPlanError for the first step whose output reaches rows that this step or a later one reads.
+    A slide lets an output grow into a dying input. Tensors are stored row by row, so the check compares the bytes
+    of rows. Raises InvalidPlanError for the first step whose output reaches rows that this or a later step reads.
     """
     looked = 0
     for number, region in enumerate(cascade.regions):
@@ -125,7 +125,7 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
     return len(written)
 
 
-# Equal blocks of a network, and the points of a front, have equal ranges, so a cache avoids most counts.
+# Equal blocks of a network, and the points of a front, have equal ranges, so a cache saves most of the counting.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
     return sum(b - a for a, b in spans)

@@ -1,4 +1,4 @@
-"""Execution of a cascade in one arena, in which every value is compared with the value computed layer by layer."""
+"""The execution of a cascade in one arena, which compares every value with the value computed layer by layer."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def check_by_value(
 ) -> int:
     """Run a cascade in an arena of `peak` bytes at the given offsets; return the number of values compared.
 
-    `pause` is called at each read of a tensor; its exceptions end the check. Raises InvalidPlanError for the first
-    value that differs, with the region, the step and the operation.
+    `pause` is called before each read of a tensor; an exception from it ends the check. Raises InvalidPlanError for the
+    first value that differs, and names its region, step and operation.
     """
     return _Execution(cascade, offsets, peak, seed, pause).run()
 
 
 class _Execution:
-    """One execution of a cascade in an arena, in which each computed value is compared with the expected value."""
+    """One execution of a cascade in an arena, which compares each computed value with the expected one."""
 
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
-        # Fill the arena with a pattern other than zero, so that reads of unwritten bytes lead to wrong values.
+        # A read of unwritten bytes must lead to wrong values, so fill the arena with a pattern other than zero.
         self.arena = np.full(peak, 0xAA, np.uint8)
         self.expected = values_by_layers(self.graph, seed, pause)
         self.compared = 0
@@ -93,7 +93,7 @@ class _Execution:
         return self._arena_view(whole_name(tensor), *row.sizes, row.pixel)
 
     def _region_buffers(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
-        """Return, by tensor, the buffers of a region in the arena, without those of whole tensors."""
+        """Return the views of a region's buffers in the arena, by tensor, except buffers of whole tensors."""
         held = {tensor: hold for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
         return {
             tensor: self._arena_view(region_buffer_name(number, tensor), *hold.capacity)
@@ -194,7 +194,7 @@ class _Execution:
             self._store_output(number, tensor, (total & 255).astype(np.uint8))
 
     def _accumulator(self, number: int, region: CascadeRegion) -> Bytes8:
-        """Return the bytes of the arena in which a region's last operation accumulates, set to 0."""
+        """Return the arena's bytes in which the region's last operation accumulates sums, after setting them to 0."""
         tensor = last_operation(self.graph, region).outputs[0]
         bytes_ = accumulator_bytes(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
@@ -203,7 +203,7 @@ class _Execution:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums of an accumulator with equal copies of `size` bytes; raises InvalidPlanError."""
+        """Return the sums of an accumulator of `size`-byte copies; raises InvalidPlanError if the copies differ."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(
                 f"region {number}: must keep the sums of its last operation intact, got overwritten sums"
@@ -217,7 +217,7 @@ class _Execution:
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor as operation v reads it in one step: the channels of the step, and 0 in all others."""
+        """Return a tensor as operation v reads it in one step: the step's channels, and 0 in all other channels."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
@@ -233,7 +233,7 @@ class _Execution:
         return seen
 
     def _channel_bytes(self, tensor: int, channels: Span) -> slice:
-        """Return the byte range of a pixel that a range of channels occupies."""
+        """Return the byte range that a range of channels occupies in each pixel of a tensor."""
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
@@ -252,7 +252,7 @@ def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or padded to `pixel` bytes, as the last step may compute fewer channels than the others."""
+    """Return pixels cut or padded to `pixel` bytes, since the last step may compute fewer channels than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

@@ -1,4 +1,4 @@
-"""The data of a cascade: a graph with access maps, and the regions that run one after another."""
+"""The data of a cascade: a graph with access maps, and the regions of operations that run one after another."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
 _MOST_STEPS = 1 << 20
-"""The maximum number of steps of a region that are read from an answer's JSON."""
+"""The maximum number of steps in a region that is read from the JSON of an answer."""
 
 
 def is_none(value: object) -> bool:
-    """Return True for None, so that fields without a value are left out of answers."""
+    """Return True if a value is None; answers omit fields for which this is True."""
     return value is None
 
 
 class Line(NamedTuple):
-    """The function clamp(slope * y + offset, 0, top) of the step number y."""
+    """A function of the step number y: slope * y + offset, clamped to [0, top]."""
 
     slope: int
     offset: int
     top: int
 
     def value_at(self, step: int) -> int:
-        """Return the value of the line at a step."""
+        """Return the function's value at a step number."""
         return min(max(self.slope * step + self.offset, 0), self.top)
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the line that passes exactly through the numbers of consecutive steps, or None."""
+    """Return the line, clamped to [0, top], that gives the number of every step exactly; None if there is none."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Return the ranges that a line or a table of JSON represents; the inverse of `_closed_form`."""
+    """Return the ranges that the JSON of a line or a table represents; the inverse of `_closed_form`."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as the line of their ends if each range begins at the end of the previous one, else as a table."""
+    """Return ranges as JSON: the line of their ends if each begins where the previous one ends, else a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -81,7 +81,7 @@ Spans = Annotated[
     PlainSerializer(_closed_form, return_type=dict[str, Any]),
     WithJsonSchema(_SCHEMA),
 ]
-"""A range for each step, (0, 0) if it is empty; in JSON, the line of the ends or a table."""
+"""The type of one range for each step, (0, 0) if empty; in JSON, it is the line of the ends or a table."""
 
 
 class Stripes(Answer):
@@ -160,7 +160,7 @@ class CascadeRegion(Answer):
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
-        """Return the region of a single operation that runs as a whole, by one of its alternatives."""
+        """Return the region of one operation that runs as a whole, by the alternative with this number (0: itself)."""
         steps = (1, 1)
         return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 
@@ -175,7 +175,7 @@ class CascadeRegion(Answer):
         pieces: dict[int, Stripes] | None = None,
         slide: Slide | None = None,
     ) -> CascadeRegion:
-        """Return the region of operations that run in steps, with the fields that follow from its ranges."""
+        """Return the region of operations that run in steps; fields that follow from the ranges are derived."""
         last = ranges[max(ranges)]
         (ragged, waste), is_along = _ragged_and_waste(last), kind == "channels"
         return cls(
@@ -194,7 +194,7 @@ class CascadeRegion(Answer):
         )
 
     def remake(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
-        """Return the region with other ranges or buffers, and with updated fields that depend on them."""
+        """Return the region with new ranges or buffers, and with new values of the fields that depend on them."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
         region = self.striped_region(number, self.kind, stride, ranges, held, self.pieces, self.slide)
@@ -202,12 +202,12 @@ class CascadeRegion(Answer):
 
     @property
     def first_operation(self) -> int:
-        """The position of the first operation."""
+        """The position of the region's first operation."""
         return self.ops[0]
 
     @property
     def end(self) -> int:
-        """The position after the last operation."""
+        """The position after the region's last operation."""
         return self.ops[-1] + 1
 
     @cached_property
@@ -222,7 +222,7 @@ class CascadeRegion(Answer):
 
 
 def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
-    """Return the number of steps smaller than the largest step, and the waste if they are padded to its size."""
+    """Return the number of steps smaller than the largest, and the fraction wasted if all are padded to its size."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
     ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
@@ -231,7 +231,7 @@ def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Cascade:
-    """A graph and its regions, which contain all operations in order; `streamed` tensors are delivered in pieces."""
+    """A graph and its regions, which cover all operations in order; tensors in `streamed` are delivered in pieces."""
 
     graph: AccessGraph
     regions: tuple[CascadeRegion, ...]
@@ -245,7 +245,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that adds up its input channels by steps."""
+    """Return True if a region along channels ends with an operation that sums over its input channels step by step."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False
@@ -254,7 +254,7 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
 
 
 def accumulator_bytes(graph: AccessGraph, region: CascadeRegion) -> int:
-    """Return the bytes of accumulators that a region needs in addition to its output."""
+    """Return the bytes of accumulators that a region needs besides the buffer of its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":
         return 0
@@ -264,7 +264,7 @@ def accumulator_bytes(graph: AccessGraph, region: CascadeRegion) -> int:
 
 
 def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
-    """Return the pairs of row step and column step of a region, with the rows in the outer loop."""
+    """Return the pairs (row step, column step) of a region, with the row steps in the outer loop."""
     rows, columns = region.steps
     return product(range(rows), range(columns))
 

@@ -1,7 +1,7 @@
-"""Test values of operations: sums modulo 256 over all elements that their access maps read.
+"""Test values of operations: each output is a sum modulo 256 of all elements that the access map reads.
 
-Each element is multiplied by an odd number that depends on its position, so that a missing or wrong element changes the
-sum. An output channel that depends on the `same` input channel depends on no other one.
+Each element is multiplied by an odd number that depends on its position, so a missing or wrong element changes the sum.
+If an output channel depends on the `same` input channel, no other channel enters its sum.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memplan.extensions.cascade.regions.regions import Span, hull
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 Sums: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
-"""A function that returns a tensor's elements in a range of rows and a range of columns."""
+"""The type of a function that returns a tensor's elements in a range of rows and a range of columns."""
 _AT_ONCE = 2**20
-"""The number of elements summed at once, in about 30 ms, so that a caller can stop in between."""
+"""The number of elements summed without a pause, which takes about 30 ms, so that a caller can stop in between."""
 
 
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
-    """Return the value of each tensor when all operations run as a whole, one after another, on random inputs.
+    """Return the value of each tensor for random inputs, if all operations run as a whole, one after another.
 
-    `pause` is called before each random input and at each read of a tensor; its exceptions end the run.
+    `pause` is called before each random input and at each read of a tensor; an exception from it ends the run.
     """
     random, values = np.random.default_rng(seed), dict[int, Bytes8]()
     for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):
@@ -45,8 +45,8 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 
 def _odd_factors(first: int, end: int, salt: int) -> Sums:
-    """Return an odd factor for each position in [first, end) of an axis."""
-    # Factors are odd, because a nonzero change of a byte times an odd factor is never 0 modulo 256.
+    """Return an odd factor for each position [first, end) of an axis; `salt` makes the factors of axes differ."""
+    # A nonzero change of a byte times an odd factor is never 0 modulo 256, so factors are odd.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
@@ -56,7 +56,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values folded or repeated to `pixel` channels, each of which depends on some of the given channels."""
+    """Return values folded or repeated to `pixel` channels, so that each one depends on some of the given channels."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -67,7 +67,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the contribution to operation v's output that does not depend on its inputs: the output for padding."""
+    """Return the part of operation v's output that does not depend on its inputs, which is the output for padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -75,7 +75,7 @@ def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
 
 
 def _row_bands(rows: Span, elements: int) -> Iterator[Span]:
-    """Yield parts of a range of rows, each of at least one row and of few enough elements to be summed at once."""
+    """Yield consecutive parts of a range of rows, each short enough to be summed without a pause, at least one row."""
     height = max(1, _AT_ONCE // max(1, elements))
     for first in range(rows[0], max(rows[1], rows[0] + 1), height):
         yield first, min(first + height, rows[1])
@@ -90,7 +90,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].input_range(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # Several bands would read most of the input repeatedly, so use one band.
+            bands = [rows]  # Several bands of rows would read most of the input repeatedly, so use a single band.
     totals = (
         pattern_of(graph, v, band, columns) + input_sums_of_part(graph, v, band, columns, fetch) for band in bands
     )
@@ -98,12 +98,12 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return an operation's output for padding alone, in a range of rows and a range of columns."""
+    """Return an operation's output in a range of rows and of columns if it reads nothing but padding."""
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
 def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
-    """Return the sum of all inputs' contributions to an operation's output, in a range of rows and of columns."""
+    """Return the sum of the contributions of all inputs to an operation's output, in a range of rows and of columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
     total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
@@ -115,7 +115,7 @@ def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fe
 
 
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each output pixel, the weighted sum of all pixels of one input that its window reads."""
+    """Return, for each output pixel, the weighted sum of the pixels in one input that its window reads."""
     windows = [
         [window.input_range(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
@@ -132,7 +132,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return, for each input channel, the contribution of a range of rows and of columns to a sum."""
+    """Return what a range of rows and of columns contributes to an operation's sum, for each input channel."""
     return (_channel_sums(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 
@@ -153,7 +153,7 @@ def finish_sums(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
 
 
 def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
-    """Return the tensors that operation v writes when it runs as a whole, each with its value."""
+    """Return the number and the value of each tensor that operation v writes when it runs as a whole."""
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]

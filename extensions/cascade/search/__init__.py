@@ -1,1 +1,1 @@
-"""The search for cascades: it selects the operations that run together in stripes."""
+"""The search for cascades, which selects the operations to run together and the stripes in which they run."""

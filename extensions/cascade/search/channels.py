@@ -1,8 +1,9 @@
-"""Regions along channels: each step computes some channels of the intermediate tensors, from all of the input.
+"""Regions along channels: each step computes some channels of the tensors inside the region, from the whole input.
 
-Such a region may begin with an operation that mixes channels, which computes some of its channels in each step. It may
-also end with one, which adds the channels of each step to sums of the whole output. In between, each channel depends
-only on the same channel. No operation does more work than layer by layer. Source: FDT (arXiv 2303.17878).
+The first operation of such a region may mix channels; it computes some of its output channels in each step. The last
+operation may also mix channels; it adds the products of each step's channels to sums of the whole output. In between,
+each output channel depends only on the same input channel. So no operation computes more than layer by layer does.
+Source: FDT (arXiv 2303.17878).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class _ChannelCut(NamedTuple):
-    """A cut of operations [first, j): `tile` has the candidate channels per step, `steps` the numbers of steps."""
+    """A cut of operations [first, j) along channels: each candidate has `tile` channels per step, and `steps` steps."""
 
     first: int
     j: int
@@ -32,11 +33,11 @@ class _ChannelCut(NamedTuple):
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
-    """Return the regions along channels with ends (first, j), for each number of channels per step in `tiles`."""
+    """Return regions of operations [first, j) = `ends` cut along channels, one for each step size in `tiles`."""
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
-    # Cut a region along the output channels or, if the last operation may accumulate, along the input channels.
+    # Cut a region along the output channels or, if the last operation can accumulate, along its input channels.
     if row.partial:
         cut.append((row.reads[0].tensor, True))
     for tensor, adds_up in cut:
@@ -52,7 +53,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
 
 
 def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _ChannelCut) -> Rows:
-    """Return the regions of at least two operations, grown backwards as long as channels stay independent."""
+    """Return the regions of two or more operations that end at the cut, grown backwards while channels are separate."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
@@ -69,13 +70,13 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # If a later region reads a tensor, count all channels of the tensor.
+        # A later region reads whole tensors, so count all channels of a tensor that a later region reads.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:
             made = graph.tensors[tensor]
             held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
-            # Count a slice of channels from the operation that writes the slice to the last reader in the region.
+            # A slice of channels is alive from the operation that writes it to its last reader in the region.
             latest = max(reader for reader in graph.readers[tensor] if reader < j)
             profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
         peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
@@ -89,7 +90,7 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
 
 
 def _can_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
-    """Return True if the later operations of the region can read each channel of operation v's output alone."""
+    """Return True if the later operations of the region can read operation v's output in slices of channels."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
         return False
@@ -106,7 +107,7 @@ def _can_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
 
 
 def _read_bytes(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
-    """Return the bytes that a region reads once in total, and the bytes that it reads in every step."""
+    """Return the bytes that a region reads once in total, and the bytes that it reads again in every step."""
     once, again = 0, 0
     for v in range(first, end):
         for read in graph.operations[v].reads:

@@ -1,4 +1,4 @@
-"""Exact Pareto fronts of chains (sequences) of some regions: peak, multiplications, and optionally traffic."""
+"""Exact Pareto fronts of chains (sequences of regions) in peak, multiplications, and optionally traffic."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
 
 MOST_WAYS = 3_000
-"""The maximum number of undominated chains, up to a cut between two operations, that are extended."""
+"""The maximum number of undominated chains to one cut (a position between two operations) that are extended."""
 _AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A sequence of regions that covers all operations: its rows of the table, its peak, and its summed costs."""
+    """A sequence of regions that covers all operations: its rows in the region table, its peak, its summed costs."""
 
     rows: tuple[int, ...]
     peak: int
@@ -39,12 +39,12 @@ class Chain:
 def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
     """Return the chains that are Pareto-optimal in peak and multiplications, by falling peak.
 
-    `found` must be sorted by the ends of the regions.
+    The rows of `found` are regions, which must be sorted by their ends.
     """
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each round minimises the multiplications below the last peak, so the front is exact for the given regions.
+    # Each round finds the fewest multiplications below the previous peak, so the front is exact for these regions.
     while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -57,9 +57,9 @@ def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
 
 
 def undominated_positions(costs: Rows, group: I64) -> I64:
-    """Return the positions of the costs that no other cost of the same group dominates.
+    """Return the positions of the costs that are not dominated by other costs of the same group.
 
-    They are sorted by group, then by ascending costs. Of equal costs, the first one is kept.
+    The positions are sorted by group, then by ascending costs. Of equal costs, the first one is kept.
     """
     order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
     front = np.zeros(len(order), np.int64)
@@ -72,10 +72,10 @@ def front_of_three(
 ) -> tuple[list[Chain], int]:
     """Return the chains that are Pareto-optimal in peak, multiplications and traffic, and the number of omitted chains.
 
-    Chains of more than `most` multiplications are omitted. If more than MOST_WAYS chains reach a cut, or the time is
-    over, only a selection evenly spread by peak is extended. `found` must be sorted by the ends of the regions.
+    Chains of more than `most` multiplications are excluded. If more than MOST_WAYS chains reach a cut, or the time is
+    over, only a selection evenly spread by peak is extended. The regions in `found` must be sorted by their ends.
     """
-    # `ways` has the undominated chains to each cut: peak, multiplications, traffic, last region, preceding chain.
+    # `ways` has a table of undominated chains to each cut: peak, multiplications, traffic, last region, previous chain.
     ways = [np.zeros((1, 5), np.int64)]
     costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
     behind = _min_macs_to_end(found, n_operations)
@@ -91,29 +91,29 @@ def front_of_three(
             reached[:, 0], reached[:, 3], reached[:, 4] = np.maximum(reached[:, 0], peak), row, within
             parts.append(reached)
             count += len(within)
-            # Millions of chains would not fit in memory, so remove dominated chains early.
+            # Millions of chains would not fit in memory, so remove dominated chains before all chains are known.
             if count > _AT_ONCE:
                 parts = [_undominated_ways(parts)]
                 count = len(parts[0])
         reached = _undominated_ways(parts)
-        # When the time is over, still extend a few chains to the end, so that the result is not empty.
+        # The result must not be empty when the time is over, so still extend a few chains to the end.
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
             cut_off += len(reached) - room
-            # Select chains evenly by peak, with the lowest and the highest peak of the front included.
+            # Select chains evenly by peak, including the lowest and the highest, so that the front keeps its range.
             reached = reached[np.linspace(0, len(reached) - 1, room).astype(np.int64)]
         ways.append(reached)
     return [_chain_from_tables(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Return the undominated chains to one cut, given several tables of chains to it."""
+    """Return one table of the undominated chains to a cut, given several tables of chains to that cut."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
-    """Return, for each cut, the minimum number of multiplications from there to the end."""
+    """Return, for each cut, the minimum number of multiplications of the operations after the cut."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0
     for row in range(len(found) - 1, -1, -1):

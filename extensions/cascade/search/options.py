@@ -18,12 +18,12 @@ from memplan.questions.question import QuestionOptions, Seconds
 Options = TypeVar("Options", bound=QuestionOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
-"""The options that all combinations of a sweep share, which cannot be swept."""
+"""The options that all combinations of a sweep share, so that sweeping them is refused."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _sweep_values(value: object) -> object:
-    """Return the values of each swept option, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
+    """Return each swept option's values, by name, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -44,11 +44,11 @@ def _sweep_value(text: str) -> object:
 
 Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
 Sweep = Annotated[dict[Name, Values], BeforeValidator(_sweep_values)]
-"""The values of each swept option, by its name."""
+"""The type of the values to sweep, by option name."""
 
 
 def swept_options(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Options]]:
-    """Return all combinations of swept values, each with its options; the last option varies fastest."""
+    """Return every combination of swept values, with the options that result; the last swept option varies fastest."""
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
             names = ", ".join(sorted(type(options).model_fields.keys() - set(_APART)))
@@ -66,15 +66,15 @@ OrderName = Literal["several", "given", "breadth-first", "depth-first", "heads-e
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The sets of objectives for which a Pareto front can be computed."""
 LONGEST = 60
-"""The maximum number of operations of a region."""
+"""The maximum number of operations in a region."""
 WORST = 4.0
-"""The maximum number of multiplications of a region, as a multiple of one run of each of its operations."""
+"""The maximum multiplications of a region, as a multiple of running each of its operations once as a whole."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_STRIPE = 1 << 20
 
 
 def _stripe_sizes(value: object) -> object:
-    """Return (rows, columns), parsed from a number of rows or a text such as 4 or 6x6; 0 columns mean whole rows."""
+    """Return (rows, columns) of a stripe, parsed from a number or a text such as 6x6; 0 columns mean whole rows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
     if not isinstance(value, str):
@@ -86,7 +86,7 @@ def _stripe_sizes(value: object) -> object:
 
 
 def _goal_names(value: object) -> object:
-    """Return the names of objectives in one or several comma-separated texts."""
+    """Return the names of objectives as a tuple, parsed from one or several comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -94,7 +94,7 @@ def _goal_names(value: object) -> object:
 
 
 def _memories(value: object) -> object:
-    """Return the memories as pairs of name and size, parsed from texts NAME=SIZE, objects, or pairs."""
+    """Return memories as pairs of name and size in bytes, parsed from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
     return tuple(map(_memory, rows)) if isinstance(rows, (list, tuple)) else value
 
@@ -114,7 +114,7 @@ def _memory(row: object) -> object:
 
 
 def _position(position: object) -> object:
-    """Return the position of a point, parsed from a number or its digits; the word `all` is returned unchanged."""
+    """Return a point's position as an integer, parsed from a number or its digits; the word `all` stays unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:

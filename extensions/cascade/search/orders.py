@@ -1,7 +1,7 @@
 """Other orders of the operations, such as one branch after another, in which regions may save more memory.
 
-Regions are intervals of an order. If a graph has several orders, its regions are ordered as if each were one operation,
-with only the tensors that are whole between them. Orders depth first, heads early and by least peak are tried, too.
+Regions are intervals of an order. To order the regions of a chain, each region counts as one operation, and only the
+tensors that are whole between regions count. Orders depth first, heads early and by lowest peak are tried as well.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
-"""The maximum number of orders that are tried for chains other than the one with the lowest peak."""
+"""The maximum number of chains, besides the one with the lowest peak, whose reordering lowers their peak."""
 
 
 def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return a graph in a named order; `after` lists required predecessors, as for `alternative_orders`."""
+    """Return the graph in a named order; `after` lists, for each operation, the operations that must precede it."""
     if name in ("several", "given"):
         return graph
     single = _operation_graph(graph, after)
@@ -38,17 +38,18 @@ def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGrap
 def alternative_orders(
     given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
 ) -> Iterator[AccessGraph]:
-    """Yield graphs in other orders; none if the graph has only one order.
+    """Yield copies of the graph with other operation orders; nothing if only one order exists.
 
     `after` lists, for each operation, the operations that must precede it; it is empty if only tensors order
-    operations. Chains with at most `most` multiplications get orders; `streamed` tensors take no bytes between them.
+    operations. Only chains with at most `most` multiplications are reordered; `streamed` tensors occupy no bytes
+    between operations.
     """
     graph, single = given.graph, _operation_graph(given.graph, after)
     if not _has_several_orders(single):
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
-    # Each search for an order takes long, so check the time before the search.
+    # Each search for an order takes long, so check the time before each one.
     while not is_over() and (order := next(orders, None)) is not None:
         if order not in seen:
             seen.add(order)
@@ -58,7 +59,7 @@ def alternative_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes (repeated operations), in orders that lower the peaks of their chains."""
+    """Yield graphs with second passes (repeated operations), reordered so that the peaks of their chains fall."""
     seen = set[tuple[int, ...]]()
     for chain in reversed(passes.chains) if _has_several_orders(_operation_graph(given.graph, ())) else ():
         alone = passes.graph_of_chain(chain)
@@ -75,13 +76,13 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the lowest chain's regions, then orders of a few others that lower their peaks."""
+    """Yield the best order of the lowest chain's regions, then orders of a few other chains that lower their peaks."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
         regions = [tuple(range(*map(int, given.found[row, [FOUND_FROM, FOUND_TO]]))) for row in chain.rows]
         peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
-        # Limit the effort by counted work, not by the clock, so that every machine searches the same orders.
+        # The same orders must be found on every machine, so limit the effort by counted work and not by the clock.
         placed = order_operations(
             _region_graph(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
         )
@@ -94,7 +95,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, which do not depend on regions."""
-    # Compute outputs as early as possible, while a region still keeps the rows that the outputs read.
+    # A region still keeps the rows that early outputs read, so try an order with outputs as early as possible.
     yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)
@@ -108,7 +109,7 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
-    """Return a graph with access maps as a graph of operations, the input of searches for orders."""
+    """Convert a graph with access maps to a graph of operations, which the searches for orders take as input."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations
@@ -125,7 +126,7 @@ def _region_graph(
     peaks: list[int],
     streamed: Collection[int],
 ) -> OperationGraph:
-    """Return the graph whose operations are regions; tensors kept inside a region count as its work."""
+    """Return the graph in which each region is one operation; bytes kept inside a region count as working memory."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)
@@ -135,7 +136,7 @@ def _region_graph(
         made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        # A whole tensor is alive while a region runs if it is written before the region's end and used in or after it.
+        # A whole tensor is alive in a region if it is written before the region's end and used in or after the region.
         is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
         alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})

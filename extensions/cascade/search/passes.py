@@ -1,10 +1,10 @@
-"""Second passes: operations that run again after a small sum, so that no large tensor is kept across it.
+"""Second passes: operations that run again after a global sum, so that no large tensor is kept across the sum.
 
 A tensor that is read before and after a global pool (squeeze-and-excite) must be whole in between, and so must a
-shortcut around it. If the operations that compute them run again right before the late reader, only the inputs of these
-operations are whole. Graphs with such second passes share all cuts outside of the passes with the given graph. So the
-best chain through all of these graphs decides for each place whether, and from where, operations run again. Then other
-tensors that are alive at the least peak are recomputed for their late readers, one by one.
+shortcut around the pool. If the operations that compute these tensors run again right before the late reader, only the
+inputs of these operations must be whole. Graphs with second passes share all cuts outside of the passes with the given
+graph. So the best chain through all of these graphs decides whether, and from where, operations run again. After that,
+other tensors that are alive at the lowest peak are recomputed for their late readers, one by one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 MOST_OPERATIONS = 24
-"""The maximum number of operations of one second pass."""
+"""The maximum number of operations in one second pass."""
 _MOST_DEPTHS, _MOST_ALONE, _MOST_TENSORS = 3, 2, 2
 MOST_ROUNDS = 8
 
 
 class Pass(NamedTuple):
-    """A second pass: a set of operations, beginning with `first`, that run again directly before operation `late`."""
+    """A second pass: operations that run again directly before operation `late`; `first` is the earliest one."""
 
     first: int
     late: int
@@ -41,7 +41,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Variant:
-    """A graph, the regions found in it, and the Pareto front of its chains of regions."""
+    """A graph, the regions found in it, and the Pareto front of the chains (sequences) of these regions."""
 
     graph: AccessGraph
     found: Rows
@@ -49,11 +49,11 @@ class Variant:
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut, which follows all operations."""
+        """The number of the last cut, after all operations."""
         return len(self.graph.operations)
 
     def min_peak_chain(self, most: int) -> Chain | None:
-        """Return the chain with the lowest peak among those of at most `most` multiplications, or None."""
+        """Return the chain of lowest peak among chains of at most `most` multiplications; None if there is none."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return the same graph with only the regions of at most `longest` operations, and their front."""
+        """Return the same graph with only regions of at most `longest` operations, and the front of their chains."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -75,15 +75,15 @@ class Variant:
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the variant whose only chain is the given one."""
+        """Return a variant of the graph whose front consists of the given chain alone."""
         return Variant(self.graph, self.found, [chain])
 
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Several graphs with second passes that share cuts: `sources` maps each region to its graph and its ends there.
+    """Graphs with second passes, joined at the cuts that they share; `sources` has each region's graph and ends there.
 
-    `passes` has the second passes of each graph; the first graph is the original one and has none.
+    `passes` has the second passes of each graph. The first graph is the original one, without second passes.
     """
 
     passes: Sequence[Sequence[Pass]] = ()
@@ -92,12 +92,12 @@ class SeveralPasses(Variant):
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut of all graphs together."""
+        """The number of the last cut, in the shared numbering of the cuts of all graphs."""
         return self.n_cuts
 
     @property
     def lengths(self) -> I64:
-        """The number of operations of each region, in the region's own graph."""
+        """The number of operations of each region, counted in the region's own graph."""
         return self.sources[:, 2] - self.sources[:, 1]
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
@@ -105,16 +105,16 @@ class SeveralPasses(Variant):
 
     @property
     def is_new(self) -> bool:
-        """True if any chain of the front uses a second pass."""
+        """True if any chain (sequence of regions) of the front uses a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return the graph with the second passes that a chain uses, and the chain's regions in that graph."""
+        """Return a graph with only the second passes that a chain uses, and with the chain's regions."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
             for one in self.passes[which]:
-                # A chain uses a pass if a region of the chain has an operation between the pass's first and last ones.
+                # A chain uses a pass if one of its regions has an operation between the pass's first and last one.
                 if first <= one.late + shift + len(one.operations) and end > one.first + shift:
                     chosen[one] = None
                 shift += len(one.operations)
@@ -128,14 +128,14 @@ class SeveralPasses(Variant):
 
 
 def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
-    """Return a graph in which the operations of some second passes run again."""
+    """Return a copy of the graph in which the operations of the given second passes run again."""
     return repeat_operations(graph, {one.late: one.operations for one in passes})
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the front of chains through a graph and its variants with second passes, or None without such variants."""
+    """Return the front of chains through a graph and its copies with second passes; None without second passes."""
     sets = list(_pass_sets(given.graph))
-    # Second passes may double a large graph, which would exceed the limits of `AccessGraph`, so skip large graphs.
+    # Second passes may double a graph, which could then exceed the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None
@@ -148,7 +148,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
         own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
-            # The original graph already has the regions outside of all second passes, so omit these regions.
+            # The original graph already has the regions outside of all second passes, so keep only those inside.
             upto = np.concatenate([[0], np.cumsum(_cuts_in_passes(given.graph, every[which]))])
             inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
             own, ends = own[inside], ends[inside]
@@ -161,7 +161,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return 1 for each cut inside a second pass, which the original graph lacks, and 0 for all others."""
+    """Return, for each cut, 1 if it is inside a second pass, where the original graph has no such cut, else 0."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -171,7 +171,7 @@ def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
 
 
 def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
-    """Return consecutive numbers for the cuts of each graph, equal for shared cuts, and the last number."""
+    """Number the cuts of all graphs consecutively, with one number for each shared cut; also return the last number."""
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
@@ -184,7 +184,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
             while k < len(ends) and cut > sum(ends[k]):
                 shift, k = shift + ends[k][1], k + 1
             since = since if is_apart else cut - shift
-            # The key of a cut inside a second pass begins with the last shared cut before the pass.
+            # Cuts inside a second pass sort after the last shared cut before the pass, so their keys begin with it.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
     numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
@@ -192,14 +192,14 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: all passes, and every other one."""
-    # Also try every other pass, because a region after one pass may end at the next sum even without a pass there.
+    """Yield sets of disjoint second passes: each full set, then every other pass of it, from the first or second on."""
+    # A region after one pass may end at the next sum without a pass there, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
 
 def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes that together contain every pass."""
+    """Yield sets of disjoint second passes, such that every second pass is in one of the sets."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":
@@ -219,7 +219,7 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that are whole across a sum: the set of all, and each of the largest alone."""
+    """Return sets of tensors that must be whole across a sum: first all of them, then each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -230,7 +230,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute some tensors after a sum, each from fewer whole bytes than the last one."""
+    """Yield second passes that recompute `crossing` tensors after a sum, each with fewer bytes of kept inputs."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -241,7 +241,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
         if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
             return
         again.add(first)
-        # Tensors of one pixel, such as the output of a sum, are small, so keep these tensors.
+        # Tensors of one pixel, such as the output of a sum, are small, so keep them rather than recompute them.
         wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
         bytes_ = sum(graph.tensors[t].bytes for t in wanted)
         if bytes_ < least:
@@ -255,7 +255,7 @@ def _is_image(graph: AccessGraph, tensor: int) -> bool:
 
 
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
-    """Return a graph with the regions that a search finds in it, and the front of their chains."""
+    """Return a graph with the regions that a search finds, and with the Pareto front of the chains of these regions."""
     rows = search.run(is_over)
     return Variant(graph, rows, pareto_front(rows, len(graph.operations)) if graph.operations else [])
 
@@ -263,9 +263,9 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
 def repeated_variants(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
-    """Yield graphs in which operations run again: first with second passes, then with more while the peak falls.
+    """Yield graphs in which operations run again: first in second passes, then in more repeats while the peak falls.
 
-    `windows` is the cache of regions of the original graph's search.
+    `windows` is the cache of regions from the search of the original graph.
     """
     most = min(options.max_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
@@ -287,7 +287,7 @@ def repeated_variants(
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.min_peak_chain(most)
-            # An equal peak with more multiplications is useless, so require a lower peak.
+            # Repeats that reach an equal peak only add multiplications, so require a lower peak.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
@@ -297,7 +297,7 @@ def repeated_variants(
 
 
 def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs in which one tensor that is alive at the peak is recomputed for a late reader."""
+    """Yield graphs in which one tensor that is alive at the peak of chain `least` is recomputed for a late reader."""
     if least is None:
         return
     graph, rows = variant.graph, variant.found
@@ -312,14 +312,14 @@ def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[Acces
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
-        # Recomputing a tensor saves most bytes in the longest gap between two readers.
+        # The longest gap between two readers saves bytes for the longest time, so recompute after this gap.
         late = max(gaps)[1]
         for operations in _recomputing_sets(graph, tensor):
             yield repeat_operations(graph, {late: operations})
 
 
 def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that recompute a tensor, each from fewer kept bytes than the previous one."""
+    """Yield sets of operations that recompute a tensor, each with fewer bytes of inputs than the previous set."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:
@@ -330,7 +330,7 @@ def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int
             read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
         }
         bytes_ = sum(graph.tensors[t].bytes for t in outside)
-        # A larger set of operations keeps other inputs, so yield the set only if these inputs have fewer bytes.
+        # A larger set of operations reads other inputs, so yield the set only if these inputs have fewer bytes.
         if bytes_ < least:
             least, count = bytes_, count + 1
             yield frozenset(chosen)

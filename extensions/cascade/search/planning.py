@@ -1,4 +1,4 @@
-"""The planning of chains (sequences) of regions, which keeps the Pareto-optimal points."""
+"""The planning of chains (sequences of regions) into points with plans, of which the Pareto-optimal are kept."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memplan.extensions.cascade.search.tables import slow_traffic_of_regions, st
 PLAN_S = 10.0
 """The maximum time for planning one point, in seconds."""
 POOLS_S = 1.0
-"""The maximum time for planning one point in two memories, in seconds; it is short, as many choices are tried."""
+"""The maximum time for planning one point in two memories, in seconds; it is short because many points are tried."""
 FRACTIONS = (2, 8)
 MOST_CHAINS = 12
 """The shares of the fast memory above which tensors move to the slow one; the maximum number of planned chains."""
 
 
 class Planning:
-    """The search for points of a graph, with the Pareto-optimal points found so far, by falling peak."""
+    """The search for points of a graph, and the planned points from which it selects the Pareto-optimal ones."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over, and record `what` as the part of the search that was cut short."""
+        """Return True if the time is over, and then record `what` as the part of the search that was cut short."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None
@@ -61,7 +61,7 @@ class Planning:
             return
         starts = [(self.options, search)]
         if self.options.is_sliding:
-            # Consecutive slides may exclude each other, so plan chains without slides as well.
+            # Consecutive slides may exclude each other, so search chains without slides as well.
             apart = self.options.model_copy(update={"overlap": "none"})
             starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
@@ -80,7 +80,7 @@ class Planning:
         self.baseline = self._plan_unrolled()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
-        """Plan chains while ever smaller tensors are moved to the slow memory, where they take no fast bytes."""
+        """Plan chains while ever smaller tensors move to the slow memory, where they do not occupy the fast memory."""
         graph, fast = self.graph, self.options.pools[0][1]
         steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
@@ -94,14 +94,14 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # Plan a chain with all fast memory, so that moved tensors may return, and with just the chain's peak.
+                # Plan with all fast memory, so that moved tensors may return, and with only the chain's peak.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best_points()
 
     def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan the chains of other orders; return the variant with the lowest peak, which may be the given one."""
+        """Plan the chains of other operation orders; return the order with the lowest peak, perhaps the given one."""
         best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -115,7 +115,7 @@ class Planning:
         return best
 
     def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
-        """Plan the chains of graphs with second passes (repeated operations) in other orders."""
+        """Plan the chains of reordered graphs with second passes (repeated operations)."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -127,11 +127,11 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan the chains of a graph that are within the bounds, from both ends of its front inwards."""
-        # Apply the length limit only after the search, so that a limited search never finds more orders and repeats.
+        """Plan the chains of a graph that are within the bounds, from both ends of their front to its middle."""
+        # A limited search must not find more orders and repeats, so apply the length limit only after the search.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
-        # Plan points from both ends of the front, so that planned points span the front even if the time ends early.
+        # Planned points should span the front even if the time ends early, so plan from both ends of the front.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
         for k in self._chains_in_time(order):
@@ -146,7 +146,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the point with the lowest peak in this order without rolling buffers; None if out of time."""
+        """Return the point of lowest peak in this order whose steps recompute all their inputs; None if out of time."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
@@ -157,7 +157,7 @@ class Planning:
         return None if least is None else plan_chain(search.steps, variant.found, least, PLAN_S)
 
     def _chains_in_time(self, chains: Sequence[int]) -> Iterator[int]:
-        """Yield the numbers of chains until the time is over, and count the remaining ones as unplanned."""
+        """Yield the given chain numbers until the time is over, and count the remaining chains as unplanned."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
@@ -172,7 +172,7 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds, and better than every planned point in some objective."""
+        """Return True if a chain is within the bounds and no planned point is as good in all objectives."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)

@@ -1,7 +1,7 @@
-"""The plan of a chain of regions: each region is a loop with one time step for each operation.
+"""The plan of a chain of regions, in which each region is a loop with one time step for each of its operations.
 
-A buffer used only within a step is alive from its first write to its last read there. A buffer that is kept across
-steps, or that is whole and written or read in a loop, is alive for the whole loop.
+A buffer used only within a loop step is alive there from its first write to its last read. A buffer that is kept
+between loop steps, or whole and used in a loop, is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from memplan.solvers.portfolio.solve import solve
 def plan_chain(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Return a chain of regions as a planned point, or None if no plan was found in time.
+    """Plan a chain of regions; return it as a point, or None if no plan was found in time.
 
-    `fast` is the size of the fast pool of two. Whole tensors may then be in either pool, with the least traffic of the
-    slow one, and the buffers of regions are in the fast one.
+    If given, `fast` is the size of the first of two pools. Whole tensors may then be in either pool, with the least
+    traffic to the slow one, and the buffers inside regions are in the fast one.
     """
     graph, options = steps.graph, steps.options
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
     cascade = Cascade(graph, regions, steps.streamed)
-    # Each slide fixes the distance of two tensors (decision 084), so keep only slides that the peak needs.
+    # Each slide fixes the distance of two tensors (decision 084), so use only the slides that the peak needs.
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)
     problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools_of_plan(options, fast))
@@ -79,7 +79,7 @@ def plan_chain(
 
 
 def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
-    """Return the two pools of a plan with two memories; empty for a plan with one memory."""
+    """Return the fast and the slow pool of a plan with two memories; an empty list for a plan with one memory."""
     if fast is None:
         return []
     (first, _), (second, size) = options.pools
@@ -87,13 +87,13 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_of_original(graph: AccessGraph) -> int:
-    # Ratios compare with the given model, so count each original operation once.
+    # Ratios compare with the given model, so count each original operation only once.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
-    """Yield the slides without which their regions would exceed the peak `limit`."""
+    """Yield those slides without which the peak of their region would exceed `limit`."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue
@@ -101,14 +101,14 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             round_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
-        # Keep a slide only if the region would exceed the limit without the slide.
+        # Without the slide, the region needs the saved bytes as well, so keep the slide if they exceed the limit.
         if peak + saved > limit:
             yield region.slide
 
 
 @dataclass
 class _Lifetimes:
-    """The lifetimes of a cascade's buffers; `alive` maps each to its bytes, its first step and its end."""
+    """The lifetimes of a cascade's buffers; `alive` maps each buffer to its bytes, its first time step and its end."""
 
     cascade: Cascade
     alignment: int
@@ -116,7 +116,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of placing all buffers; a sliding output starts at a fixed distance from its input."""
+        """Return the problem of placing all buffers, in which a sliding output has a fixed distance to its input."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
@@ -132,7 +132,7 @@ class _Lifetimes:
                 self._extend_lifetime(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
         others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
         for slide in slides:
-            # All solvers support fixed distances, so express a slide as a fixed distance.
+            # All solvers support fixed distances between buffers, so express a slide as a fixed distance.
             relative = {"to": whole_name(slide.output), "offset": slide.down}
             others[whole_name(slide.tensor)]["relative"] = relative
         if pools:
@@ -147,7 +147,7 @@ class _Lifetimes:
         return Problem(name=graph.name or None, buffers=buffers, **more)
 
     def _extend_lifetime(self, name: str, size: int, start: int, end: int) -> None:
-        """Extend the lifetime of a buffer so that it includes time steps [start, end)."""
+        """Extend the lifetime of a buffer so that it includes the time steps [start, end)."""
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = round_up(size, self.alignment), min(first, start), max(last, end)
 

@@ -1,8 +1,8 @@
-"""The search for regions in stripes and tiles, grown backwards from each last operation.
+"""The search for regions in stripes and tiles, which grows regions backwards from each possible last operation.
 
-Networks repeat their blocks, and graphs with repeated operations share most of their operations with the original
-graph. The regions that end with an operation depend on the earlier operations that may belong to them, on their inputs,
-and on the live bytes around them. Operations for which all of these are equal are searched once.
+Networks repeat their blocks, and graphs with repeated operations share most operations with the original graph. The
+regions that end with an operation depend only on the earlier operations that may belong to them, on the inputs of
+these operations, and on the live bytes around them. Operations for which all of these are equal are searched once.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
 FINER = (2, 4, 8)
-"""The divisors of a row or column for finer steps, tried if earlier operations compute several rows for one."""
+"""The divisors of a row or column for smaller steps, tried if operations compute several rows per output row."""
 MOST_STEPS = 1024
 _ROOM = 60_000
 
 
 @dataclass
 class Windows:
-    """A cache of regions by the key of their end; cuts are relative to the end, and peaks to the live bytes there."""
+    """A cache of regions by their last operation's key; cuts are relative to it, and peaks to the live bytes there."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
 
 
 class WindowKeys:
-    """The cache keys of a graph's operations; operations with equal keys end the same regions."""
+    """The cache keys of a graph's operations; if two operations have equal keys, the regions ending there are equal."""
 
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
@@ -81,7 +81,7 @@ class WindowKeys:
         ]
 
     def key_of(self, j: int) -> Key:
-        """Return the key of operation j - 1 as the last operation of regions."""
+        """Return the cache key of the regions whose last operation is j - 1."""
         first, outside = self.first_operation(j), dict[int, int]()
         rows = [self._inner_key(v, first, j, outside) for v in range(first, j)]
         around = [self._outer_key(tensor, j) for tensor in outside]
@@ -95,14 +95,14 @@ class WindowKeys:
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first_operation(self, j: int) -> int:
-        """Return the first operation that may belong to regions ending with operation j - 1."""
+        """Return the first operation that may belong to a region whose last operation is j - 1."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # Regions along channels may contain a sum with fitting channels, so continue past the sum.
+            # A region along channels may contain a sum whose channels fit, so do not stop at such a sum.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -127,7 +127,7 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return the key of a tensor written outside of a region; for a streamed tensor, it has its first reader."""
+        """Return the key of a tensor from outside a region; a streamed tensor's key includes its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """The numbers of regions examined, of regions without room in the tables, and of strides with too many steps."""
+    """The numbers of regions examined, of regions lost because tables were full, and of strides with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -144,13 +144,13 @@ class Effort:
 
 
 def strides_of(size: int) -> list[int]:
-    """Return the stripe heights or widths tried along an axis of `size`: small numbers, and equal parts of the axis."""
+    """Return the stripe heights or widths to try along an axis of `size`: small numbers and equal parts."""
     wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
     return sorted(stride for stride in wanted if stride < size)
 
 
 class RegionSearch:
-    """The search for a graph's regions, for one last operation after another; `elsewhere` tensors take no bytes.
+    """The search for a graph's regions, one last operation after another; tensors in `elsewhere` occupy no bytes.
 
     Without the option `rolling`, each step recomputes its inputs, except inputs that are delivered in pieces.
     """
@@ -177,11 +177,11 @@ class RegionSearch:
 
     @cached_property
     def steps(self) -> RegionSteps:
-        """The conversion of the search's rows to regions, in which `elsewhere` tensors count their bytes."""
+        """The conversion of table rows to regions, in which tensors in `elsewhere` do occupy their bytes."""
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
-        """Return the regions of single operations that run as a whole, one row for each operation."""
+        """Return a table of regions with one row for each operation, which runs there alone and as a whole."""
         graph, tables = self.graph, self.tables
         rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):
@@ -193,7 +193,7 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return the regions of single operations computed by an alternative, whose number is in the height column."""
+        """Return the regions of single operations computed by an alternative; the height column has its number."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -202,7 +202,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by end; if the time is over, only regions with the ends searched so far."""
+        """Return the regions found, sorted by end; if the time is over, some ends have only single operations."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
@@ -215,14 +215,14 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the ends of regions, beginning with regions that may contain the highest peaks."""
-        # The time may end early, so search the most important regions first.
+        """Return the ends of regions, beginning with the regions that may contain the highest peaks."""
+        # The time may end early, so search the regions at the highest peaks first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
     def _regions_ending_at(self, j: int) -> Rows:
-        """Return the regions that end with operation j - 1, from the cache if its key is known."""
+        """Return the regions whose last operation is j - 1, from the cache if it has their key."""
         key, base = self._keys.key_of(j), int(self.tables.live[j])
         stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
@@ -236,7 +236,7 @@ class RegionSearch:
         return stored + shift
 
     def add(self, other: RegionSearch) -> None:
-        """Add the counts of another search of the same graph."""
+        """Add the counts of another search of the same graph to the counts of this search."""
         for name, count in asdict(other.effort).items():
             setattr(self.effort, name, getattr(self.effort, name) + count)
         self.reached = other.reached
@@ -246,15 +246,15 @@ class RegionSearch:
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
-            # Only a region with several steps needs room for extra steps at the start (warm-up).
+            # Only a region with several steps can start early (warm-up), so reserve extra steps only then.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # The tables lack room for strides with very many steps, so skip and count these strides.
+            # The tables have no room for strides with very many steps, so count such a stride as skipped.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            # Recomputing regions gain nothing from parts of rows, so try parts of rows only with rolling tensors.
+            # Steps smaller than a row do not help regions that recompute, so try them only for rolling tensors.
             self._grow_regions(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
         if rows == 1 and (self.options.stripe is None or self.options.stripe[0] == 1):
@@ -264,11 +264,11 @@ class RegionSearch:
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._grow_tiles(j, kinds, strides, steps)
         if columns > 1 and rows == 1 and self._rolls:
-            # Cut the columns of a single row into pieces, as stripes cut rows.
+            # Stripes cannot cut a single row, so cut its columns into pieces.
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
-        # With two memories, pieces would displace better regions of the few planned chains, so omit pieces.
+        # With two memories, pieces would displace better regions among the few planned chains, so omit pieces.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # Of all pieces, only the lowest are tried: no height repeats work, and low pieces need the least memory.
+            # All heights of pieces compute each element once, so try only the lowest ones, which need the least memory.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
@@ -286,14 +286,14 @@ class RegionSearch:
         return undominated_regions(ending_rows)
 
     def _heights(self, rows: int) -> list[int]:
-        """Return the heights of stripes of whole rows that the options allow."""
+        """Return the heights of stripes of whole rows that the options allow for a tensor of `rows` rows."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps of part of a row or column, -n for one n-th, if earlier operations compute several for one."""
+        """Return steps smaller than a row or column: -n is an n-th of one, if earlier operations compute n or more."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -302,7 +302,7 @@ class RegionSearch:
         return [-parts for parts in FINER if parts * size <= most]
 
     def _tile_sizes(self, size: int, axis: int) -> list[int]:
-        """Return the heights or widths of tiles that the options allow along an axis."""
+        """Return the heights (axis 0) or widths (axis 1) of tiles that the options allow along an axis."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(size)
@@ -315,7 +315,7 @@ class RegionSearch:
         self._grow_regions(j, kinds, heights, widths)
 
     def _grow_regions(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
-        """Add the regions that end with operation j - 1, for some kinds, heights and widths of tiles."""
+        """Add the regions that end with operation j - 1 for each combination of kind, height and width of a tile."""
         tiles = TileSearch(
             j=j,
             longest=j - self._keys.first_operation(j),
@@ -333,6 +333,6 @@ class RegionSearch:
 
 
 def undominated_regions(found: Rows) -> Rows:
-    """Return the regions that no other region with the same ends dominates in peak, multiplications and traffic."""
+    """Return the regions that are not dominated in peak, multiplications and traffic by a region with the same ends."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

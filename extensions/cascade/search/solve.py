@@ -1,4 +1,4 @@
-"""The whole call of `cascade`: the plan layer by layer, the search, checks by value, and the answer."""
+"""The steps that answer `cascade`: the plan layer by layer, the search, the checks by value, and the answer."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from memplan.questions.question import Control
 _ANSWER_S = 0.5
 """The seconds of the time limit that are reserved for the last plans and the answer."""
 _NOTED_PART = 20
-"""The minimum time between two preliminary answers, as a multiple of the time spent on one."""
+"""The minimum time between two preliminary answers, as a multiple of the time that building one takes."""
 _SEARCH_SHARE = 0.6
-"""The fraction of the time for search and plans if points are then checked by value."""
+"""The fraction of the time for the search and its plans, if points are then checked by value."""
 _LEAST_PLAN_S = 0.5
-"""The minimum seconds for the plan layer by layer, which every answer needs."""
+"""The minimum time, in seconds, for the plan layer by layer, which every answer needs."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
-"""The memory limit of a check by value, and its bytes for each byte of the largest tensor (64-bit sums)."""
+"""The memory limit of a check by value, and the bytes of its 64-bit sums for each byte of the largest tensor."""
 _LARGE = 300
-"""The number of operations above which access maps and plans of a graph take long."""
+"""The number of operations above which deriving access maps and planning a graph take long."""
 _TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
 MOST_BARRIERS = 10
 LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
-"""The names of the parts of the search that the time limit may cut short."""
+"""The names of the parts of the search that the time limit can cut short."""
 
 
 def search_cascades(
@@ -55,9 +55,9 @@ def search_cascades(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; if the time ends before a plan layer by layer, it has no points.
+    """Return the answer for a graph; it has no points if the time ends before the plan layer by layer is found.
 
-    Raises OptionError, OperationsError for a too large graph, or TimeOverError for an `AccessGraph` without time.
+    Raises OptionError, OperationsError for too large a graph, or TimeOverError if the time ends for an `AccessGraph`.
     """
     given = _unsearched_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:
@@ -71,7 +71,7 @@ def search_cascades(
 
 
 class CascadeCall:
-    """One call; its constructor raises TimeOverError if the time does not suffice for the plan layer by layer."""
+    """One call of `cascade`; its constructor raises TimeOverError if the plan layer by layer is not found in time."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class CascadeCall:
         self.noted_until = 0.0
 
     def run(self) -> CascadeAnswer:
-        """Return the answer; raises InvalidPlanError if a check by value finds a wrong value."""
+        """Search, plan and check; return the answer. Raises InvalidPlanError if a check finds a wrong value."""
         if self.options.check:
             _refuse_unexecutable(self.graph)
         if not self.options.pools:
@@ -111,7 +111,7 @@ class CascadeCall:
         return self._answer_with(self.planning.points, is_ended=True)
 
     def _planned_layers(self) -> CascadePoint:
-        """Return the plan of the graph layer by layer, as a point."""
+        """Return the graph's plan layer by layer, without stripes, as a point."""
         layers = self.search.layers()
         rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
         chain = Chain(rows, peak, self.graph.macs, 0)
@@ -132,14 +132,14 @@ class CascadeCall:
         self._note_answer()
 
     def _note_answer(self) -> None:
-        """Report a preliminary answer, unless this would take more than a small fraction of the time."""
+        """Report a preliminary answer, unless reporting would take too large a fraction of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
             self.running.note(self._answer_with(self.planning.best_points() or [self.layers], is_ended=False))
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer_with(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with the given points, which are checked by value only at the end of the search."""
+        """Return the answer with the given points, and check points by value if the search is at its end."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
@@ -174,14 +174,14 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the positions of the points to execute by value, in ascending order of runs."""
+        """Return the positions of the points to execute by value, those with the fewest runs first."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 
     def _check_points(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
-        """Execute points by value until the time is over; return the positions of those compared in full."""
+        """Execute points by value until the time is over; return the positions of points compared in full."""
         checked: list[int] = []
 
         def pause() -> None:
@@ -215,7 +215,7 @@ class CascadeCall:
 
 
 def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
-    """Return the answer without a search: the live peak of the given order, and no points."""
+    """Return the answer if there was no time to search: the live peak of the given order, and no points."""
     return CascadeAnswer(
         name=graph.name or None,
         conventions=_conventions(options),
@@ -239,7 +239,7 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError for a graph that is too large to execute by value, or that writes a tensor twice."""
+    """Raise OptionError if a graph is too large to execute by value, or writes the same tensor twice."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:

@@ -1,4 +1,4 @@
-"""The ranges and buffers of a region's steps, which a kernel computes for a row of the search's table."""
+"""The ranges and buffers of the steps of a region, which a kernel computes from a row of the search's table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KINDS: dict[int, RegionKind] = {
 
 
 class RegionSteps:
-    """The conversion of rows of the search's table into regions of a graph."""
+    """The conversion of rows of the search's table into regions of a graph with ranges and buffers."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
         self.graph, self.options = graph, options
@@ -63,7 +63,7 @@ class RegionSteps:
         self._access = Reference(self.tables)
 
     def region(self, row: Sequence[int], number: int = 0) -> CascadeRegion:
-        """Return the region that a row of the search's table describes; `number` becomes its name."""
+        """Return the region that a row of the search's table describes, with `number` as its name."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
             return CascadeRegion.whole_region(number, first, row[FOUND_HEIGHT])
@@ -90,7 +90,7 @@ class RegionSteps:
         return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
     def _trace_region(self, first: int, end: int, kind: int, stride: Span) -> RegionTrace:
-        """Return the kernel's table for a region: the ranges of its operations and pieces, in reverse order."""
+        """Run the kernel on a region; return its table, with the ranges of operations and pieces in reverse order."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
@@ -131,7 +131,7 @@ class RegionSteps:
         return self.graph.operations[v].role == "sum"
 
     def _input_pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return the inputs delivered in pieces, each with its slot and its first edge from the end."""
+        """Return (tensor, slot, edge counted from the end) for each input that a region receives in pieces."""
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
@@ -142,7 +142,7 @@ class RegionSteps:
         return pieces
 
     def _output_buffer(self, followed: RegionTrace, kind: int, end: int, v: int) -> RegionBuffer:
-        """Return the buffer of operation v's output in a region with the given end."""
+        """Return the buffer of the output of operation v, in a region that ends before operation `end`."""
         graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], end - 1 - v
         if self.last[tensor] >= end or (k == 0 and tensor not in self.streamed):
             return self._whole_buffer(tensor)
@@ -155,9 +155,9 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of rows and columns; a negative number means that content is kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels; a negative number of them is kept between steps."""
         made = self.graph.tensors[tensor]
-        # A buffer that keeps rows from one step to the next has all columns.
+        # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)
         bytes_ = round_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
@@ -172,7 +172,7 @@ class RegionSteps:
         )
 
     def _channel_region(self, number: int, ends: Span, tile: int) -> CascadeRegion:
-        """Return the region with given ends that computes `tile` channels in each step."""
+        """Return the region of operations [ends[0], ends[1]) that computes `tile` channels in each step."""
         graph, (first, end) = self.graph, ends
         inner = graph.tensors[graph.operations[first].outputs[0]]
         spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
@@ -188,16 +188,16 @@ class RegionSteps:
             bytes_ = round_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # An accumulated output is copied from the sums after the region, so the region needs no buffer for the output.
+        # The sums are converted to an accumulated output after the region, so the output needs no buffer in the region.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:
-        """Return the slide of the last output into an input that is no longer needed, or None if it saves nothing."""
+        """Return the slide of the region's output into an input that is no longer needed; None if it saves no bytes."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 
 
 def _range_pairs(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
-    """Return the ranges of `steps` steps as pairs; empty ranges are (0, 0)."""
+    """Return the ranges of the first `steps` steps as pairs; each empty range becomes (0, 0)."""
     ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

@@ -1,4 +1,4 @@
-"""The kernels' tables of a graph with access maps, and the graph's barriers with the bytes that they need."""
+"""The tables of a graph with access maps that kernels read, and the barriers of the graph with their live bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
-"""The maximum number of rows by which a region starts early to avoid computing all border rows at once."""
+"""The maximum number of rows by which a region starts early, to avoid computing all border rows in one step."""
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
@@ -40,14 +40,14 @@ def round_up(bytes_: int, alignment: int) -> int:
 
 
 def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
-    """Return the kernels' tables of a graph, with the sizes and streams that the options require.
+    """Return a graph as the tables that kernels read, with sizes and streamed tensors according to the options.
 
-    Whole tensors in `elsewhere`, the slow memory, take no bytes.
+    Whole tensors in `elsewhere` are in the slow memory, so they occupy no bytes.
     """
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([round_up(row.bytes, options.alignment) for row in tensors], np.int64)
-    # A tensor in the slow memory takes no bytes of the fast memory (decision 084).
+    # Tensors in the slow memory do not occupy the fast memory, so count them as 0 bytes (decision 084).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)
@@ -83,7 +83,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
 
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
-    """Return the inputs and outputs that are transferred in pieces; outputs that are also read are excluded."""
+    """Return the inputs and outputs that are transferred in pieces; an output that operations also read stays whole."""
     streamed: set[int] = set()
     if options.input == "streamed":
         streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return the last operation that uses each tensor; for a streamed output, the operation that writes it."""
+    """Return, for each tensor, the last operation that uses it; for a streamed output, the operation that writes it."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last_users)
     for tensor in streamed:
@@ -106,9 +106,9 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 def slow_traffic_of_regions(
     graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows
 ) -> I64:
-    """Return, for each region, an estimate of the bytes of `elsewhere` tensors that it reads and writes.
+    """Return, for each region, an estimate of the bytes of tensors in `elsewhere` that the region reads and writes.
 
-    Each reading operation counts once, times the region's multiplications divided by those layer by layer.
+    The bytes count once for each reader, times the region's multiplications divided by those layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -127,7 +127,7 @@ def slow_traffic_of_regions(
                 written += bytes_[tensor] if is_whole else 0
             moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
-    # A region that recomputes reads its inputs more often, so scale the reads by the multiplications.
+    # A region that recomputes reads its inputs more often, so scale the bytes by the added multiplications.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
@@ -135,9 +135,9 @@ def slow_traffic_of_regions(
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph by descending bytes; `layers` has a row for each operation run as a whole.
+    """Return the barriers of a graph by descending live bytes; row v of `layers` is operation v run as a whole.
 
-    A `sum` is a barrier as well if later operations read its output, since it may only end a region.
+    A `sum` whose output is read later counts as a barrier as well, because a region can only end with it.
     """
     barriers = []
     for v, row in enumerate(graph.operations):
@@ -145,7 +145,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
-            # A sum is complete only after all rows were read, so later operations cannot run in the region of the sum.
+            # A sum is complete only after all its rows are read, so its readers cannot run in the same region.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows, so a region ends with it"
             barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
@@ -153,7 +153,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
 
 
 def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
-    """Return a graph whose named operations run as a whole; raises OptionError for a name without an operation."""
+    """Return a graph whose named operations run as a whole; raises OptionError if a name matches no operation."""
     rows = list(graph.operations)
     operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:

@@ -1,1 +1,1 @@
-"""Latencies of regions on a target, whose memories, links and engine are simulated for each visit (iteration)."""
+"""The latency of regions on a target: each visit (loop iteration) is simulated with memories, links and engine."""

@@ -1,4 +1,4 @@
-"""The figures of a step on a target: its time, its transfers, and the slots of the fast memory."""
+"""The figures of a step on a target: its time, its transfers, and its slots (buffers) in the fast memory."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from math import fsum
 from typing import NamedTuple
 
 Slot = tuple[str, int, int]
-"""A slot of a memory: its purpose in one word, its tensor, and its bytes."""
+"""The type of a slot (buffer) in a memory: its purpose in one word, its tensor, and its bytes."""
 
 
 class Transfer(NamedTuple):
-    """The transfers of one tensor over one link in a step: their number, and the bytes loaded or stored.
+    """The transfers of one tensor over one link in a step: how many there are, and how many bytes they move in total.
 
-    `is_far` is True for the link between the second memory and the third one. For constants, `tensor` is the first
-    output of their operation.
+    `is_far` is True for the link between the second and the third memory. For an operation's constants, `tensor` is
+    the operation's first output.
     """
 
     kind: str
@@ -27,11 +27,11 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True)
 class StepFigures:
-    """The time of a step, its traffic over all links, and its slots of the fast memory.
+    """The time of a step, its traffic over all links, and its slots (buffers) in the fast memory.
 
-    latency: its time. traffic: the bytes over all links. buffers: the slots of the fast memory. transfers: the
-    transfers of a step of a network. staged: the slots of the second memory, through which pieces from the third one
-    pass.
+    latency: the time of the step. traffic: the bytes moved over all links. buffers: the slots in the fast memory.
+    transfers: the transfers of a network's step. staged: the slots in the second memory through which pieces from the
+    third memory pass.
     """
 
     latency: float
@@ -42,18 +42,18 @@ class StepFigures:
 
     @property
     def first_link_bytes(self) -> int:
-        """The bytes over the link between the fast memory and the next one."""
+        """The bytes moved over the link between the fast memory and the next one."""
         return self.traffic - sum(row.bytes for row in self.transfers if row.is_far)
 
     @property
     def peak(self) -> int:
-        """The total bytes of all slots of the fast memory."""
+        """The total bytes of the step's slots in the fast memory."""
         return sum(size for _, _, size in self.buffers)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The figures of consecutive steps, and their totals."""
+    """The figures of consecutive steps, with totals over all steps."""
 
     figures: Sequence[StepFigures]
 
@@ -64,10 +64,10 @@ class Run:
 
     @property
     def traffic(self) -> int:
-        """The bytes over all links in all steps."""
+        """The bytes moved over all links in all steps."""
         return sum(step.traffic for step in self.figures)
 
     @property
     def peak(self) -> int:
-        """The maximum number of bytes that a step needs in the fast memory."""
+        """The maximum of the bytes that the steps occupy in the fast memory."""
         return max((step.peak for step in self.figures), default=0)

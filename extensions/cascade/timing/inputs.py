@@ -1,7 +1,7 @@
-"""The input `target`: a machine in memplan's own JSON, or a DORY hardware file.
+"""The input `target`: a machine in memplan's own JSON, or in a hardware file of DORY.
 
-A DORY file has memories L1 and up, with their sizes in bytes, and the bandwidth (bytes per cycle) and latency (cycles)
-of the link to the next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
+A DORY file has memories L1, L2 and so on, with their sizes in bytes, and the bandwidth (bytes per cycle) and latency
+(cycles) of the link from each to the next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memplan.questions.inputs.values import Input
 
 
 def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
-    """Return the target that a DORY hardware file describes, as JSON; None for other JSON. Raises FormatError."""
+    """Return the JSON of the target that a DORY hardware file describes, or None for other JSON; raises FormatError."""
     rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
     if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
         return None

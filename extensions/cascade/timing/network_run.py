@@ -1,8 +1,8 @@
 """The simulation of a network on a target, one visit (loop iteration) at a time: tiled operations and cascade regions.
 
 A tensor in `far`, the last of three memories, passes over both links, through a slot of the second memory, while other
-bytes are transferred and the engine works. `far` has numbers of tensors; -1 - v denotes the constants of operation v.
-The simulation recounts the figures of searches and plans, and shares only access maps, regions and targets with them.
+bytes are transferred and the engine works. `far` has tensor numbers; -1 - v denotes the constants of operation v. The
+simulation counts the figures of searches and plans anew; it shares only access maps, regions and targets with them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Counts = NDArray[Any]
 class NetworkStep:
     """A region of a cascade or a tiled operation, and the tensors that stay whole in the fast memory after it.
 
-    A tiled operation is a region without buffers, in tiles of rows, columns and channels; its channels are either the
-    innermost or the outermost loop.
+    A tiled operation is a region without buffers, cut into tiles of rows, columns and channels; the channel loop is
+    either the innermost or the outermost one.
     """
 
     region: CascadeRegion
@@ -37,17 +37,17 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for a single tiled operation, which may be cut along channels as well."""
+        """True for a single tiled operation, which can be cut along channels as well."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
 def run_network(
     graph: AccessGraph, steps: Sequence[NetworkStep], target: Target, far: frozenset[int] = frozenset()
 ) -> tuple[list[StepFigures], list[str]]:
-    """Run the steps of a network in order; return their figures, and a sentence for each violated rule.
+    """Run the steps of a network in order; return the figures of each step, and a sentence for each violated rule.
 
-    Inputs and outputs of the network are in the slow memory. A visit takes the longer of its arithmetic, in native
-    tiles of pixels, and its transfers. Each loaded or stored tensor has one slot, or several if it is refilled.
+    Inputs and outputs of the network are in the slow memory. A visit takes the longer one of its arithmetic, in native
+    tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -86,9 +86,9 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step that starts with the `resident` tensors whole in the fast memory.
+    """Return the figures of one step, before which the tensors in `resident` are whole in the fast memory.
 
-    If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of it.
+    If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of that tensor.
     """
     graph = graph.choose_alternative(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()
@@ -96,7 +96,7 @@ def run_step(
 
 @dataclass
 class _StepRun:
-    """The simulation of one step, as arrays over all of its visits."""
+    """The simulation of one step, whose arrays have one entry for each visit (loop iteration)."""
 
     graph: AccessGraph
     step: NetworkStep
@@ -111,7 +111,7 @@ class _StepRun:
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - set(self.step.retained)
-        # Outputs without readers are stored in pieces and leave the fast memory, so exclude these outputs.
+        # Outputs without readers leave the fast memory in pieces, so they need no buffer of their own.
         self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visit_indices()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]
@@ -139,7 +139,7 @@ class _StepRun:
         return i, j, k
 
     def _simulate(self, v: int) -> Counts:
-        """Add the loads and stores of operation v; return its compute time in each visit."""
+        """Add the loads and stores of operation v to the step; return the operation's compute time in each visit."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
@@ -173,9 +173,9 @@ class _StepRun:
         return np.asarray(row.macs * part / max(1, int(part.sum())) / engine.rate_of(row.kind))
 
     def _load_input(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
-        """Add the loads of an input from the slow memory, whenever a visit needs another piece of it.
+        """Add the loads of an input from the slow memory, one for each visit that needs a new piece.
 
-        `share` has the number of channels of each visit, and the total number.
+        `share` has the number of channels in each visit, and their number in total.
         """
         channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
@@ -199,7 +199,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of each visit, except visits whose `key` equals the key of the previous use."""
+        """Add the loads of all visits, except a visit whose `key` equals the key of the previous use of the tensor."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -209,7 +209,7 @@ class _StepRun:
         self._add_transfers(kind, tensor, loaded, item)
 
     def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit over the links, and slots in the memories through which they pass."""
+        """Add the transfers of each visit over the links, and a slot in each memory through which they pass."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -219,7 +219,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return sentences about the ranges of a step that do not compute its tensors; empty if all are right."""
+    """Return a sentence for each fault in the ranges with which a step computes its tensors; empty if all are right."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -248,7 +248,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence about the first tensor of a region that is read before it is computed, or is incomplete."""
+    """Return a sentence about the first tensor of a region that is incomplete or is read before it is computed."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
@@ -310,7 +310,7 @@ def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
 
 
 def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
-    """Return True if ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
+    """Return True if consecutive ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
     some = [span for span in spans if span[0] < span[1]]
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
 
@@ -320,7 +320,7 @@ def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tu
 
 
 def _full_ranges(tensor: PixelTensor | None) -> Stripes:
-    """Return the ranges of all rows and columns of a tensor, or of a single pixel for None."""
+    """Return the ranges of all rows and all columns of a tensor; for None, the ranges of a single pixel."""
     rows, columns = (1, 1) if tensor is None else tensor.sizes
     return Stripes(rows=((0, rows),), columns=((0, columns),))
 

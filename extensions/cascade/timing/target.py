@@ -1,4 +1,4 @@
-"""Targets: machines with two or three memories, the links between them, and an engine."""
+"""Targets: machines with two or three memories, the links between the memories, and an engine that computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.errors import Location, raise_rules
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, Value, tuple_from_list
 
 MOST_SIDE = 2**20
-"""The maximum side of a tensor or of a native tile."""
+"""The maximum side of a tensor or of a native tile, in rows or columns."""
 Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 Rate = Annotated[float, Field(gt=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
 Time = Annotated[float, Field(ge=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
@@ -35,7 +35,7 @@ class Link(Value):
     burst: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
 
     def time(self, size: Any) -> Any:
-        """Return the time of transfers of `size` bytes (a number or an array); 0 for 0 bytes."""
+        """Return the time to transfer `size` bytes (a number or an array of numbers); 0 for 0 bytes."""
         return (size > 0) * (self.latency + -(-size // self.burst) * self.burst / self.bandwidth)
 
 
@@ -52,7 +52,7 @@ class Engine(Value):
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
 
     def rate_of(self, kind: str) -> float:
-        """Return the number of multiplications per unit of time for operations of a kind."""
+        """Return the engine's multiplications per unit of time for operations of a kind."""
         return self.rates.get(kind, self.rate or 1.0)
 
     @property
@@ -111,12 +111,12 @@ class Target(Value):
 
     @property
     def keeps(self) -> bool:
-        """True if tensors may stay in the fast memory for several steps."""
+        """True if tensors may stay in the fast memory for more than one step."""
         return self.residency == "several steps"
 
     @property
     def alignment(self) -> int:
-        """The alignment of slots in the fast memory, in bytes."""
+        """The alignment of slots (buffers) in the fast memory, in bytes."""
         return self.memories[0].alignment
 
     @property
@@ -126,7 +126,7 @@ class Target(Value):
 
     @property
     def has_three(self) -> bool:
-        """True if the target has a second memory between the fast one and the last one."""
+        """True if the target has three memories: fast, second and last."""
         return len(self.memories) == 3
 
     def round_size(self, size: int, memory: int = 0) -> int:

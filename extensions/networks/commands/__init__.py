@@ -1,1 +1,1 @@
-"""The commands `order` and `liveness`, and the better order of operations for `memplan plan --order best`."""
+"""The commands `order` and `liveness`, and the search for a better operation order in `memplan plan --order best`."""

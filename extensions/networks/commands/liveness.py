@@ -1,4 +1,4 @@
-"""The command `memplan liveness`, which can write the resulting problem to a file."""
+"""The command `memplan liveness`, which can also write the resulting problem to a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.files import write_problem
 
 @command_of(QUESTION, forms=(".json", ".csv", ""))
 def liveness(line: CommandLine) -> int:
-    """Print the answer of the question `liveness`. An output file receives only the problem, for other commands."""
+    """Print the answer of the question `liveness`; an output file receives only the problem, for other commands."""
     call = read_call(line)
     answer = answer_of_call(call)
 

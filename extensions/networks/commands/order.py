@@ -1,4 +1,4 @@
-"""The command `memplan order`. It can also write a page, a certificate and the reordered model."""
+"""The command `memplan order`, which can also write a page, a certificate and the reordered model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memplan.extensions.networks.commands.writing import ModelForm
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
-"""The suffixes of model files that can be written in another order."""
+"""The suffixes of those model files that can be written with another operation order."""
 _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
 
 
@@ -29,7 +29,7 @@ _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model 
     needs_plans=(PAGE, *MODELS),
 )
 def order(line: CommandLine) -> int:
-    """Print the answer and write the output files. A certificate is computed only if an output file needs it."""
+    """Print the answer and write the output files; a certificate is computed only if an output file needs it."""
     load_writing(line.given)
     call = read_call(line)
     refuse_no_model(call)
@@ -49,13 +49,13 @@ def order(line: CommandLine) -> int:
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
-    """Import the writers of reordered models if an output path has the suffix of a model file."""
+    """Import the writer of reordered models if an output path has the suffix of a model file."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.extensions.networks.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
-    """Raise OptionError before the search if the output is a model of another format than the input."""
+    """Raise OptionError, before the search, if the output is a model but the input has another format."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
@@ -74,7 +74,7 @@ def _certificate(call: Call, answer: Any) -> bytes | None:
 
 
 def _has_plan(call: Call, answer: Any, path: str) -> bool:
-    """Return True if the answer has a plan; otherwise report it and set the exit status to 1."""
+    """Return True if the answer has a plan; otherwise report its absence and set the exit status to 1."""
     if answer.placed is None:
         call.exit_status = 1
         call.said.append(f"{path}: not written, as the time was over before the order had a plan")
@@ -99,7 +99,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Return the bytes of the converted model, or None with exit status 1; report its messages."""
+    """Report the messages of a converted model; return its bytes, or None with exit status 1 if it gains nothing."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

@@ -1,4 +1,4 @@
-"""The option `memplan plan --order best`: it finds a better order of operations, then plans the resulting problem."""
+"""The option `memplan plan --order best`, which finds a better operation order and then plans its problem."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.questions.question import Control
 from memplan.questions.reading.adapting import adapt_problem
 
 PARTS = ("order.json", "problem.json")
-"""The names of the files written in addition to the plan: the answer about the order, and the reordered problem."""
+"""The names of the files written besides the plan: the answer about the order, and the reordered problem."""
 _SHARE = 0.6
-"""The fraction of the time limit for the search for an order. The remaining time is for the plan."""
+"""The fraction of the time limit for the search for an order; the plan gets the remaining time."""
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Raise OptionError if `given` has an option that cannot be combined with `--order best`."""
+    """Raise OptionError if `given` has an option that must not be combined with `--order best`."""
     for name in ("server", "inclusive", "keep", "weights", "copies", "in_place", "spare"):
         if given[name] is not None and (name != "in_place" or given[name]):
             raise OptionError.from_rule(name, f"must not be given with order best, got {given[name]}")
@@ -33,7 +33,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
-    """Reorder the operations of the input file; return the resulting problem and a plan as its warm start."""
+    """Reorder the operations of the input file; return the new problem, and a plan to warm-start its solver."""
     reader, path = call.reader, str(call.files["problem"])
     with prefix_file_name(path):
         model = reorder(reader.data, path, control.begin(call.options).child(_SHARE), reader.options)

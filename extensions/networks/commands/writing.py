@@ -1,4 +1,4 @@
-"""Writer of a model whose operations are reordered, if the new order needs less memory in its runtime."""
+"""The writer of a model with reordered operations, for an order that needs less memory in the model's runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AS_GIVEN = "written as given, as nothing is gained"
 
 
 def refuse_other_format(reader: Reader, target: str) -> None:
-    """Raise OptionError if an output path has the suffix of another model format than the input's."""
+    """Raise OptionError if the suffix of an output path belongs to another model format than the input."""
     own = importers.detect(reader.data, reader.name)
     other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
@@ -29,7 +29,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
 
 
 class ModelForm(NamedTuple):
-    """A model in another form, with messages and its arena. `data` is None if the model is not written."""
+    """A model in a new form, with messages and its arena; `data` is None if the model is not written."""
 
     data: bytes | None
     sentences: tuple[str, ...]
@@ -37,7 +37,7 @@ class ModelForm(NamedTuple):
 
 
 def write_model(reader: Reader, found: OrderAnswer) -> ModelForm:
-    """Return the model with its operations in the answer's order, or unchanged if that order saves no memory."""
+    """Return the model with its operations in the answer's order, or without data if that order saves no memory."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     rules = rules_of(reader.data)
     if found.moves == 0 or (rules is None and found.saved_bytes <= 0):

@@ -1,4 +1,4 @@
-"""Analysis of buffer lifetimes from the operations of a program, independent of any compiler."""
+"""The analysis of buffer lifetimes from the operations of a program, independent of any compiler."""
 
 from memplan.extensions.networks.lifetimes.analysis import analyse, problem_of, problem_of_timeline, read_before_written
 from memplan.extensions.networks.lifetimes.expansion import expand

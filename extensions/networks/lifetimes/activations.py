@@ -1,4 +1,4 @@
-"""The variables of a program's calls: each call has separate buffers, and its arguments are the caller's variables."""
+"""The variables of a program's calls: each call has its own buffers, and its arguments are the caller's variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in one pool besides its arguments, if each function is planned separately."""
+    """The bytes that a call needs in one pool, besides its arguments, if each function is planned separately."""
 
     pool: str
     size: int
@@ -22,7 +22,7 @@ class CallWorkspace:
 
 
 class Activations:
-    """The calls of a program that have begun so far, in program order, with their variables."""
+    """The calls of a program that have begun so far, in program order, and the variables of these calls."""
 
     def __init__(self, operations: Operations) -> None:
         self.operations = operations
@@ -31,7 +31,7 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call; return its variables by buffer name. `bound` has the variables shared with the caller."""
+        """Begin a call; return its variables by buffer name. `bound` has the variables shared with its caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
             self._bind_formal(path, function.declarations[formal], variable)
@@ -45,15 +45,15 @@ class Activations:
         return names
 
     def end(self, activation: int) -> None:
-        """Record that a call has ended, so that variables added later do not belong to it."""
+        """Record that a call has ended, so that variables added later do not belong to the call."""
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
-        """Record that a stretch performs an action on a variable."""
+        """Record that a stretch (the time of a statement) performs an action on a variable."""
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
-        """Add one temporary variable for each workspace of a call, used in that call's stretch only."""
+        """Add a temporary variable for each workspace of a call; it is used in that call's stretch (time) only."""
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)

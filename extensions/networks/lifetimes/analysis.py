@@ -1,4 +1,4 @@
-"""Analysis of a program's operations: the problem of placing its buffers, and facts that need no plan."""
+"""The analysis of a program's operations: the problem of placing its buffers, and facts that need no plan."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _LARGE = 10_000
-"""The number of buffers above which an analysis takes long enough to check the time limit."""
+"""The number of buffers above which an analysis takes so long that it checks the time limit."""
 _MOST_PAIRS = 10_000
-"""The maximum number of buffer pairs from exclusive branches that are allowed to share bytes."""
+"""The maximum number of pairs of buffers in exclusive branches that are allowed to share bytes."""
 
 
 def analyse(
@@ -46,8 +46,8 @@ def analyse(
 ) -> Analysis:
     """Return the problem of placing a program's buffers, and facts about the program; no plan is computed.
 
-    Raises OperationsError for too many steps or buffers, and for uses outside of scopes. Raises TimeOverError if there
-    are many buffers and `is_over` returns True.
+    Raises OperationsError for too many steps or buffers, and for uses outside of scopes. If there are many buffers,
+    raises TimeOverError once `is_over` returns True.
     """
 
     def heed(reached: str) -> None:
@@ -80,18 +80,18 @@ def analyse(
 
 
 def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
-    """Return the problem of placing a program's buffers, without the further facts of `analyse`."""
+    """Return the problem of placing a program's buffers, without the other facts of `analyse`."""
     return problem_of_timeline(operations, expand(operations), reading or Reading())
 
 
 def read_before_written(operations: Operations) -> tuple[Finding, ...]:
-    """Return a finding for each buffer that may be read before it is written."""
+    """Return a finding for each buffer of a program that may be read before it is written."""
     timeline = expand(operations)
     return tuple(_read_before_written_findings(timeline, lifetimes(timeline, Reading())))
 
 
 def problem_of_timeline(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
-    """Return the problem of placing a program's buffers, given its timeline."""
+    """Return the problem of placing a program's buffers, given the program's timeline."""
     return _problem_of_lifetimes(operations, timeline, lifetimes(timeline, reading), reading.way)
 
 
@@ -107,7 +107,7 @@ def _problem_of_lifetimes(
             row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
             if variable.pools is not None:
                 row["pools"] = variable.pools
-            if i != span.variable:  # An alias is alive as long as its buffer, so it has no lifetime fields.
+            if i != span.variable:  # An alias is alive as long as its buffer, so it has no lifetime fields of its own.
                 row["alias_of"] = timeline.variables[span.variable].id
                 row["alias_offset"] = variable.distance
             elif len(intervals) == 1:
@@ -130,9 +130,9 @@ def _problem_of_lifetimes(
 def _sharing_pairs(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs of buffers that may share bytes although alive together, since no execution writes both.
+    """Yield pairs of buffers that may share bytes although both are alive, because no execution writes both.
 
-    The buffers of a pair are written in different branches of the same choice, which runs once, and read after it.
+    The two buffers are written in different branches of the same choice, which runs once, and read after the choice.
     """
     if way[0] != "usage":
         return
@@ -153,7 +153,7 @@ def _sharing_pairs(
 
 
 def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
-    """Return the top-level choice, and the branch of it, that contain all writes of a variable, or None."""
+    """Return the top-level choice and the number of its branch that contain all writes of a variable, or None."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
     for choice in choices if stretches else ():
@@ -164,13 +164,13 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
 
 
 def _live_bytes_by_step(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return the live bytes of each step, from step -1, which writes the inputs, to the step that reads the outputs."""
+    """Return the live bytes of each step, from step -1, which writes inputs, to the last, which reads outputs."""
     change = _live_byte_changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
 def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
-    """Return the live peak in bytes; takes O(m log m) time for m intervals."""
+    """Return the peak of the live bytes; takes O(m log m) time for m lifetime intervals."""
     change = _live_byte_changes(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
@@ -201,12 +201,12 @@ def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable
 
 
 def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
-    """Return the innermost statement's stretch for each step."""
+    """Return, for each step, the stretch (time of a statement) of the innermost statement that runs in it."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading; the first reading has the least peak (by usage, nested temporaries)."""
+    """Yield the live peak of each reading of lifetimes; the first (by usage, nested temporaries) has the lowest."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -239,7 +239,7 @@ def _temporary_counts(operations: Operations, functions: Iterable[FunctionFacts]
 
 
 def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
-    """Return the buffers outside of the problem: constants (once per function), unplanned and unused buffers."""
+    """Return the buffers outside of the problem: constants (once per function), unplanned buffers, unused buffers."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
     for i, row in enumerate(timeline.variables):
@@ -275,7 +275,7 @@ def _step_facts(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
 
 
 def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
-    """Return the starts and ends of all lifetimes in time order; at equal times, ends come before starts."""
+    """Return the starts and ends of all lifetimes in time order; at the same time, ends come before starts."""
     events = []
     for row in alive:
         name = timeline.variables[row.variable].id

@@ -1,4 +1,4 @@
-"""Expansion of a program into a timeline: every call is replaced by the body of the called function."""
+"""The expansion of a program into a timeline, in which every call is replaced by the called function's body."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from memplan.planner.foreign.programs import TOO_MANY
 
 T = TypeVar("T")
 MAX_EXPANDED = 1_000_000
-"""The maximum number of statements and buffers of a program after its calls are expanded."""
+"""The maximum number of statements and buffers of a program after the expansion of its calls."""
 MAX_NESTING = 100
 """The maximum nesting depth of branches and loops, including those of called functions."""
 _PATH_LENGTH = 16
-"""The maximum mean length of a call's path, in characters, for a program of the maximum size."""
+"""The maximum mean length of a call's path, in characters, in a program of the maximum size."""
 
 
 def expand(
@@ -49,8 +49,9 @@ def expand(
 ) -> ProgramTimeline:
     """Return the timeline of a function (by default the program's entry) and of all functions that it calls.
 
-    With `workspaces` by function, a call is a single step that needs them and its arguments. Raises OperationsError
-    for more than `most` statements and buffers, and for arguments that do not match their parameters.
+    If `workspaces` has the workspaces of each function, a call is a single step that needs these and its arguments.
+    Raises OperationsError for more than `most` statements and buffers, and for arguments that do not match their
+    parameters.
     """
     name = function or operations.entry
     if workspaces is None:
@@ -61,7 +62,7 @@ def expand(
 
 
 def expanded_count(operations: Operations, function: str | None = None) -> int:
-    """Return the number of statements and buffers of a function after its calls are expanded."""
+    """Return the number of statements and buffers of a function after the expansion of its calls."""
     count: dict[str, int] = {}
     for name, callees in operations.callees.items():
         laid_out = operations.functions[name]
@@ -71,7 +72,7 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
 
 
 class _Place(NamedTuple):
-    """The position of a statement list in its function and call, and the block whose `parts` are being collected.
+    """The position of a statement list in its function and call, and the list `parts` that collects its nested blocks.
 
     `scope` lists the variables whose scope ends with the function.
     """
@@ -86,11 +87,11 @@ class _Place(NamedTuple):
 
 
 Laid = Generator["Laid[Any]", Any, T]
-"""A layout as a generator: it yields each nested layout, and receives the result of that layout."""
+"""The type of a layout written as a generator: it yields each nested layout and receives that layout's result."""
 
 
 def _run_layout(layout: Laid[T]) -> T:
-    """Run a layout and its nested layouts with an explicit stack, since Python limits the recursion depth."""
+    """Run a layout and its nested layouts on an explicit stack, because Python limits the depth of recursion."""
     stack: list[Laid[Any]] = [layout]
     value: Any = None
     while stack:
@@ -105,7 +106,7 @@ def _run_layout(layout: Laid[T]) -> T:
 
 
 class _Expansion:
-    """The expansion of one function into a timeline. `now` is the next free time step."""
+    """The expansion of one function into a timeline; `now` is the next free time step."""
 
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
@@ -174,7 +175,7 @@ class _Expansion:
                 self.calls.mark(variable, index, "end")
 
     def _lay_out_block(self, at: _Place, body: Sequence[Statement], steps: tuple[int, ...]) -> Laid[StatementBlock]:
-        """Lay out a nested statement list as a separate block; raises OperationsError above MAX_NESTING levels."""
+        """Lay out a nested statement list as a separate block; raises OperationsError beyond MAX_NESTING levels."""
         depth = at.depth + 1
         if depth > MAX_NESTING:
             rule = f"must be nested in at most {MAX_NESTING} branches and loops, counted across calls"
@@ -193,7 +194,7 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Mark the operands of an operation as needed until the operation ends, so that no scope ends earlier."""
+        """Mark the operands of an operation as needed until it ends, so that none of their scopes may end earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -234,7 +235,7 @@ class _Expansion:
             )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
-        """Record an alloc or free of variables. A variable without a free joins the scope of its statement list."""
+        """Record an alloc or free of variables; a variable that is never freed joins its statement list's scope."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]
@@ -245,13 +246,13 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Begin the stretch of a statement; return its index. It ends at `end`, or by `_end_stretch`."""
+        """Begin the stretch (time) of a statement, which ends at `end` or by `_end_stretch`; return its index."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end_stretch(self, index: int) -> None:
-        """End a stretch at the current step. A statement that contains no step takes one step itself."""
+        """End a stretch at the current step; a statement that contains no other step takes one step itself."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
@@ -265,7 +266,7 @@ def _freed_names(body: tuple[Statement, ...]) -> set[str]:
 
 
 def _operand_actions(statement: Operation | Call) -> Iterator[tuple[str, Action]]:
-    """Yield each buffer that a statement reads or writes, with the action: read, update (both) or write."""
+    """Yield each buffer that a statement reads or writes, with the action: read, write, or update (both)."""
     inputs, outputs = dict.fromkeys(statement.inputs), dict.fromkeys(statement.outputs)
     for name in inputs | outputs:
         yield name, "read" if name not in outputs else "update" if name in inputs else "write"

@@ -1,4 +1,4 @@
-"""Facts about a program that need no plan: the fields of an analysis of its operations."""
+"""The facts about a program that need no plan, which are the fields of an analysis of its operations."""
 
 from __future__ import annotations
 

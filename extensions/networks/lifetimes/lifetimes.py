@@ -1,4 +1,4 @@
-"""The lifetimes of a program's variables, for each reading: by usage or scope, nested or lifted.
+"""The lifetimes of a program's variables in each reading: by usage or scope, with nested or lifted temporaries.
 
 By scope, a lifetime extends from each alloc to the next free on every path. Without a free, a scope ends with the
 statement list that contains the alloc. Without an alloc, the scope is the whole call.
@@ -55,13 +55,13 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The two options that determine lifetimes, `liveness` and `temporaries`."""
+        """The two options that determine how lifetimes are derived: `liveness` and `temporaries`."""
         return self.liveness, self.temporaries
 
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A planned variable (by its index), the uses of it and its aliases, and its lifetime in each reading."""
+    """The index of a planned variable, the uses of the variable and its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]
@@ -69,22 +69,22 @@ class PlannedVariable:
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
-    """Return True if a variable is planned: constants never, inputs and outputs depending on the options."""
+    """Return True if a variable is planned: a constant never is, and the options decide on inputs and outputs."""
     if variable.role == "input":
         return reading.plan_inputs
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
 
 
 def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
-    """Yield each planned and used variable that is not an alias, with its lifetimes.
+    """Yield each variable that is planned, used and not an alias, with its lifetime in each reading.
 
-    Takes O(uses x nesting depth) time for each variable. Raises OperationsError for uses outside of scopes.
+    It takes O(uses x nesting depth) time for each variable. Raises OperationsError for uses outside of scopes.
     """
     for root, row in enumerate(timeline.variables):
         if row.root != NOWHERE or not is_planned(row, reading):
             continue
         uses = family_uses(timeline, root)
-        scope = lifetime_by_scope(timeline, root, uses)  # The call checks the scopes of unused variables too.
+        scope = lifetime_by_scope(timeline, root, uses)  # Unused variables must have valid scopes, too.
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)
@@ -94,7 +94,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return a variable's lifetime in each reading; a lifted lifetime may span a whole call or operation."""
+    """Return a variable's lifetime in each reading; a lifted one may span a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -126,14 +126,14 @@ def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) ->
 
 _FREE, _HELD = frozenset({False}), frozenset({True})
 Held = frozenset[bool]
-"""The possible states of a variable at a point of the program: allocated (True), free (False), or both."""
+"""The type of a variable's possible states at a point of the program: allocated (True), free (False), or both."""
 
 
 def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
-    """Return a variable's lifetime by its scopes, given the uses of it and its aliases in program order.
+    """Return a variable's lifetime by its scopes, given the uses of the variable and its aliases in program order.
 
-    Raises OperationsError for a use outside of the scopes, for a repeated alloc or free, and for a scope that would
-    extend from one iteration of a loop into the next.
+    Raises OperationsError for a use outside of the scopes, for a repeated alloc or free, and for a scope that extends
+    from one iteration of a loop into the next.
     """
     variable = timeline.variables[root]
     walk = _Walk(timeline, variable.id)
@@ -150,14 +150,14 @@ def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use])
 
 
 class _Walk:
-    """A walk through the timeline blocks that use a variable; it tracks the possible states of the variable."""
+    """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Add the lifetime within a block to `found`; return the possible states after the block."""
+        """Add the lifetime within a block to `found`; return the variable's possible states after the block."""
         at = run.start
         for item in uses_by_part(run, uses):
             if True in held:

@@ -1,4 +1,4 @@
-"""The problem of a graph of operations in a fixed order: each tensor is a buffer, each operation a time step."""
+"""The problem of a graph of operations in a fixed order, in which tensors are buffers and operations are time steps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memplan.planner.model.problem import Problem
 
 
 def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: int = 1) -> Problem:
-    """Return the problem of placing a graph's tensors and workspaces, with the operations in a given order.
+    """Return the problem of placing a graph's tensors and workspaces if its operations run in a given order.
 
-    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. Omitted are tensors and workspaces of
-    size zero, resident tensors, and given tensors that are neither read nor kept. Offsets are multiples of `alignment`.
-    Step k of the order is time step k. If operations have regions, the operations inside have separate time steps, and
-    tensors counted inside are buffers as well: tensor j of region r of operation k is `operation_k/region_r/tensor_j`.
-    An output that overwrites an input is an alias of it. If the output is smaller than input j, `tensor_j` has only the
-    shared bytes, and the buffer `rest_j` has the others. Raises OperationsError for an invalid order, or an alignment
-    below 1.
+    Tensor k is the buffer `tensor_k`, and the workspace of operation k is `work_k`. Offsets are multiples of
+    `alignment`. The problem omits tensors and workspaces of size zero, resident tensors, and given tensors that are
+    neither read nor kept. Step k of the order is time step k. If operations have regions, the operations inside have
+    separate time steps, and tensors counted inside are buffers: tensor j of region r of operation k is
+    `operation_k/region_r/tensor_j`. An output that overwrites an input is an alias of it. If the output is smaller than
+    input j, `tensor_j` has only the shared bytes, and the buffer `rest_j` has the others. Raises OperationsError for an
+    invalid order, or an alignment below 1.
     """
     if alignment < 1:
         raise OperationsError(f"alignment: must be at least 1, got {alignment}")
@@ -32,7 +32,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     alive = steps.run(graph, order)
     over = input_of_output_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
-    # Rows with equal fields are converted to columns in one fast step, so rows are dictionaries as in JSON.
+    # Dictionaries with equal fields are converted to columns in one fast step, so rows are dictionaries.
     rows: list[dict[str, Any]] = []
     for tensor, spans in alive.items():
         if tensor in over:
@@ -53,9 +53,9 @@ Span = tuple[int, int]
 
 @dataclass
 class _Steps:
-    """The time steps of operations, including those in regions, and the buffers inside regions.
+    """The time steps of operations, including operations in regions, and the buffers inside regions.
 
-    The regions of one operation take successive steps.
+    The regions of an operation run one after another in time.
     """
 
     alignment: int
@@ -63,7 +63,7 @@ class _Steps:
     now: int = 0
 
     def run(self, graph: OperationGraph, order: Sequence[int], prefix: str = "") -> dict[int, list[Span]]:
-        """Lay out operations in an order; return the lifetimes of each tensor with a nonzero size."""
+        """Assign time steps to operations in an order; return the lifetimes of each tensor with a nonzero size."""
         began, spans = self.now, list[Span]()
         inside: dict[int, dict[int, list[Span]]] = {}
         for operation in order:
@@ -95,7 +95,7 @@ class _Steps:
         return alive
 
     def _lay_out_regions(self, graph: OperationGraph, operation: int, prefix: str) -> dict[int, list[Span]]:
-        """Lay out the regions of an operation; return the lifetimes of the outer tensors that the regions count."""
+        """Assign time steps to an operation's regions; return the lifetimes of outer tensors that the regions count."""
         row, start = graph.ops[operation], self.now - 1
         counted: dict[int, list[Span]] = {}
         peaks = [0]
@@ -117,7 +117,7 @@ class _Steps:
         if more > 0:
             self.rows.append(_buffer_row(f"{prefix}work", more, [(start, end)], self.alignment))
         for outside in graph.new_tensors[operation]:
-            if outside in counted:  # A region creates the tensor, so the tensor is not alive in the first step.
+            if outside in counted:  # A region creates this tensor, so the tensor is not alive in the first step.
                 del counted[outside][0]
         if all(region.kind == "branch" for region in row.regions):
             read = {outside for region in row.regions for _, outside in region.outer}
@@ -146,7 +146,7 @@ def _chain_rows(
 
 
 def _replace_part(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
-    """Return time spans in which the span `part` is replaced by the spans `by`; adjacent spans are merged."""
+    """Return time spans in which `by` replaces the span `part`; adjacent spans of the result are merged."""
     before = [(start, min(end, part[0])) for start, end in spans if start < part[0]]
     after = [(max(start, part[1]), end) for start, end in spans if end > part[1]]
     found: list[Span] = []

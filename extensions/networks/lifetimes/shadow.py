@@ -1,7 +1,7 @@
-"""Shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
+"""The shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
 
-Unlike a check of overlaps, it ignores lifetimes, so it finds wrong ones. It tracks the values that memory may contain
-and which of them are overwritten, over all paths and any number of loop iterations at once.
+A check of overlaps relies on lifetimes, whereas this check ignores them, so it finds wrong lifetimes. It tracks the
+values that memory may contain and which of them are overwritten, over all paths and any number of loop iterations.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class _Memory:
     """The possible contents of memory at a point of the program.
 
     A piece is a range of bytes that are always written together: each buffer is cut where its aliases begin and end.
-    `written` is True for each piece that has been written. `lost` maps each piece that may be overwritten to the piece
-    that replaced it and the stretch that wrote this piece.
+    `written` is True for each piece that has been written. `lost` has each piece that may have been overwritten, with
+    the piece that replaced it and the stretch (statement) that wrote the replacement.
     """
 
     written: NDArray[np.bool_]
@@ -65,16 +65,16 @@ class _Memory:
         return _Memory(self.written.copy(), dict(self.lost))
 
     def join(self, other: _Memory) -> _Memory:
-        """Return the possible contents at a point where two control paths meet."""
+        """Return the possible contents of memory at a point where two control paths meet."""
         return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
-        """Return True if joining another memory into this one would not change it."""
+        """Return True if joining the other memory into this one would change nothing."""
         return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
 def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
-    """Return every buffer that may be overwritten before a statement needs it; none if the plan is correct.
+    """Return every buffer that may be overwritten before a statement needs it; empty if the plan is correct.
 
     Constants are outside of the pools, and so are inputs and outputs that the plan does not place. An alias is inside
     its buffer. Raises PlanError if the plan lacks a used buffer, or places an unknown one.
@@ -84,7 +84,7 @@ def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
 
 
 def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Return the pool and offset of each placed variable that is not an alias; raises PlanError."""
+    """Return the pool and the offset of each placed variable, except aliases; raises PlanError."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [
@@ -109,13 +109,13 @@ def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[
 
 
 def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
-    """Return True if a statement reads or writes a variable of the family; allocs and frees do not count."""
+    """Return True if a statement reads or writes a variable or its aliases; allocs and frees do not count."""
     marks = (mark for i in family for mark in timeline.variables[i].marks)
     return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
 
 
 class _Execution:
-    """The repeated execution of a program, until one more iteration of its loops changes nothing."""
+    """The execution of a program, repeated until one more iteration of its loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline, self.places = timeline, places
@@ -123,7 +123,7 @@ class _Execution:
         self.pieces_of: dict[int, range] = {}
         for root, (_, offset) in places.items():
             self._cut_into_pieces(root, offset)
-        # Offsets are below 2^63 and sizes at most 2^62, so unsigned 64 bits suffice for ends.
+        # Offsets are below 2^63 and sizes at most 2^62, so the ends fit into unsigned 64-bit numbers.
         self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
         pools = {pool: k for k, (pool, _) in enumerate(places.values())}
         self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
@@ -141,7 +141,7 @@ class _Execution:
         self.found: dict[tuple[int, int], Clobber] = {}
 
     def _cut_into_pieces(self, root: int, offset: int) -> None:
-        """Cut a buffer and its aliases into pieces at the starts and ends of the aliases."""
+        """Cut a buffer and its aliases into pieces at all starts and ends of the aliases."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -150,7 +150,7 @@ class _Execution:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
     def run(self) -> Iterator[Clobber]:
-        """Execute the program until all loops reach a fixed point; return the overwritten buffers."""
+        """Execute the program until its loops change nothing more; return the buffers overwritten too early."""
         while True:
             before = dict(self.carried)
             self._run_block(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
@@ -185,7 +185,7 @@ class _Execution:
         return end if loop.surely_runs else memory.join(end)
 
     def _run_step(self, stretch: int, memory: _Memory) -> None:
-        """Execute one step: check the reads, write all results, then check that all operands are still intact."""
+        """Execute one step: check its reads, write all its results, then check that its operands are intact."""
         marks = self.marks.get(stretch, ())
         for i, action in marks:
             if action in _FORGETS:
@@ -211,7 +211,7 @@ class _Execution:
     def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable; its bytes already in `written` become unreliable and are added to `shared`."""
+        """Write a variable; bytes that this step has `written` already become unreliable and are added to `shared`."""
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
             for other in np.flatnonzero(memory.written & self._overlapping_pieces(piece)).tolist():
@@ -222,7 +222,7 @@ class _Execution:
             written.add(piece)
 
     def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
-        """Return a mask of all other pieces that share bytes with the given piece."""
+        """Return a mask of the other pieces that share bytes with the given piece."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )
@@ -230,7 +230,7 @@ class _Execution:
         return met
 
     def _discard_content(self, variable: int, memory: _Memory) -> None:
-        """Discard the content of a variable whose scope begins or ends."""
+        """Discard the content of a variable, because its scope begins or ends."""
         for piece in self.pieces_of[variable]:
             memory.written[piece] = False
             memory.lost.pop(piece, None)

@@ -1,8 +1,8 @@
 """A program laid out in time: the steps of each statement, the variables, and the steps that use them.
 
 Every statement without a body takes one time step. Calls are replaced by their bodies. The branches of a choice follow
-one another and never overlap in time; a buffer alive across a choice is alive in all branches. A loop's body occurs
-once. The caller writes the inputs in step -1, and reads the outputs in the step after the last.
+one another and never overlap in time; a buffer that is alive across a choice is alive in all branches. A loop's body
+occurs once. The caller writes the inputs in step -1, and reads the outputs in the step after the last one.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Role = Literal["input", "output", "constant", "temporary"]
 Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
 """The actions of a statement on a buffer.
 
-`update` reads and writes it, `part` writes some of its bytes, `scratch` uses it as a temporary, `hold` needs its
-content preserved. `alloc`, `free` and `end` concern scopes only; `end` ends a scope without a free.
+`update` reads and writes it, `part` writes some of its bytes, `scratch` uses it as a temporary, and `hold` needs its
+content unchanged. `alloc`, `free` and `end` only concern scopes; `end` ends a scope that has no free.
 """
 NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class Activation:
-    """A call of a function, or the program itself; `stretch` is the stretch of the call, `path` its name.
+    """A call of a function, or the program itself; `stretch` is the time of the call, and `path` its name.
 
-    The variables of the call and of calls inside it are `first_variable:after_variables`.
+    The variables of the call, and of calls inside it, have the indices `first_variable:after_variables`.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Activation:
 
 
 class Stretch(NamedTuple):
-    """The time `[start, end)` of a statement in a block at nesting level `depth`, and its position in its function.
+    """The time `[start, end)` of a statement, its position in its function, and the nesting `depth` of its block.
 
     `operation` is the stretch of the outermost enclosing operation of the entry function, or NOWHERE.
     """
@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An action on a variable in a stretch. An action of the call itself (`is_passed`) precedes those of its body."""
+    """An action on a variable in a stretch; if `is_passed`, it is the call's own action, before those of its body."""
 
     stretch: int
     action: Action
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class Variable:
-    """A buffer of one activation (call), with its bytes and its marks in program order; an alias is inside `root`."""
+    """A buffer of one call, with its bytes and its marks (actions) in program order; an alias is inside `root`."""
 
     id: str
     size: int
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """The time span `[start, end)`, and the index range `first:after` of the stretches that begin in it."""
+    """The time span `[start, end)`, and the indices `first:after` of the stretches (statements) that begin in it."""
 
     start: int
     end: int
@@ -86,7 +86,7 @@ class TimeSpan:
 
 @dataclass(frozen=True)
 class StatementBlock(TimeSpan):
-    """A time span whose statements and nested parts run one after another."""
+    """A time span in which statements and nested parts run one after another."""
 
     depth: int
     parts: tuple[BlockPart, ...] = ()
@@ -102,7 +102,7 @@ class BranchChoice(TimeSpan):
 
 @dataclass(frozen=True)
 class Loop(TimeSpan):
-    """A loop whose body may run repeatedly; `surely_runs` is True if it runs at least once."""
+    """A loop whose body may run repeatedly; `surely_runs` is True if the body runs at least once."""
 
     path: str
     body: StatementBlock
@@ -114,7 +114,7 @@ BlockPart: TypeAlias = BranchChoice | Loop
 
 @dataclass(frozen=True, eq=False)
 class ProgramTimeline:
-    """A program in time, from step -1 to `steps`. Activation 0 is the program itself, the others are calls."""
+    """A program in time, from step -1 to `steps`; activation 0 is the program itself, the others are its calls."""
 
     whole: StatementBlock
     steps: int
@@ -123,14 +123,14 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Return a stretch's position: `main/3:f/0` is the first statement of f, called by main's fourth statement."""
+        """Return a stretch's path: `main/3:f/0` is the first statement of f, called by the fourth statement of main."""
         span = self.stretches[stretch]
         path = self.activations[span.activation].path
         return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path
 
     @cached_property
     def families(self) -> dict[int, list[int]]:
-        """For each variable that is not an alias, its family: the variable itself, followed by its aliases."""
+        """For each variable that is not an alias, a list of the variable itself and then its aliases."""
         families: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
         for i, row in enumerate(self.variables):
             if row.root != NOWHERE:

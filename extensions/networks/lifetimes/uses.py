@@ -1,8 +1,8 @@
 """The uses of a variable within the parts of a timeline, and lifetimes by usage.
 
-A step belongs to the lifetime if some path to it, including itself, has used the variable, and some path from there
-uses it. If each iteration of a loop writes a variable before reading it, and the variable is not used before or after
-the loop, then it begins anew in each iteration. Any other variable used in a loop is alive for the whole loop.
+A step belongs to the lifetime if some path to the step, or the step itself, has used the variable, and some path from
+there uses it. Usually, a variable used in a loop is alive for the whole loop. But if each iteration writes the variable
+before reading it, and it is not used before or after the loop, its lifetime begins anew in each iteration.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memplan.extensions.networks.lifetimes.timeline import (
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that write a variable, including actions that may write only some of its bytes."""
+"""The actions that write a variable, even if they may write only some of its bytes."""
 
 
 class Use(NamedTuple):
-    """An action of a stretch (a statement's time) on a family: a variable and its aliases."""
+    """An action of a stretch (the time of a statement) on a variable or one of its aliases."""
 
     stretch: int
     start: int
@@ -39,12 +39,12 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """True if the action only begins or ends the variable's scope, and needs none of its bytes."""
+        """True if the action only begins or ends the variable's scope, and so needs none of its bytes."""
         return self.action in ("alloc", "free", "end")
 
 
 class BlockItem(NamedTuple):
-    """A use directly in a block (`part` is None), or all uses within one part of the block."""
+    """A use that is directly in a block (`part` is None), or all uses within one nested part of the block."""
 
     start: int
     end: int
@@ -53,9 +53,9 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a variable and its aliases in program order; `passed` includes calls themselves.
+    """Return the uses of a variable and its aliases in program order; `passed` includes actions of calls themselves.
 
-    A write to an alias that is smaller than the variable counts as a write of a part.
+    A write to an alias that is smaller than the variable counts as a write of some of its bytes.
     """
     uses: list[Use] = []
     size = timeline.variables[root].size
@@ -68,12 +68,12 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
             uses.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # In each statement, reads precede writes.
+        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # A statement's reads precede its writes.
     return uses
 
 
 def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
-    """Yield the uses in a block in program order, grouped by nested part; takes O(log n) time for each group."""
+    """Yield the uses in a block in program order, grouped by nested part; it takes O(log n) time for each group."""
     at = 0
     while at < len(uses):
         use = uses[at]
@@ -88,13 +88,13 @@ def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return those of the given uses that are inside a block."""
+    """Return only those of the given uses that are inside a block."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
-    """Return whether a variable may be read before it is written, and whether every path writes it.
+    """Return whether a variable may be read before it is written, and whether every path through a block writes it.
 
     `writing` is the set of actions that count as writes.
     """
@@ -121,7 +121,7 @@ Where = Literal["after", "start-of"]
 
 @dataclass(frozen=True)
 class Death:
-    """The point after which a variable is unused: after a statement, or at the start of a branch or of the program."""
+    """The point from which a variable is unused: after a statement, or at the start of a branch or of the program."""
 
     where: Where
     path: str
@@ -135,7 +135,7 @@ class Lifetime:
     deaths: list[Death] = field(default_factory=list)
 
     def add(self, start: int, end: int) -> None:
-        """Add an interval that starts no earlier than the last one; the two are merged if they touch."""
+        """Add an interval that starts no earlier than the last one; intervals that touch or overlap are merged."""
         if start >= end:
             return
         if self.intervals and self.intervals[-1][1] >= start:
@@ -144,12 +144,12 @@ class Lifetime:
         self.intervals.append((start, end))
 
     def covers(self, other: Lifetime) -> bool:
-        """Return True if this lifetime starts no later than another one, and ends no earlier."""
+        """Return True if this lifetime starts no later than the other one and ends no earlier."""
         return self.intervals[0][0] <= other.intervals[0][0] and other.intervals[-1][1] <= self.intervals[-1][1]
 
 
 def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
-    """Return a variable's lifetime from its uses in program order; `activation` is the call that owns it."""
+    """Return a variable's lifetime from its uses in program order; `activation` is the call that owns the variable."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
     walk = _Walk(timeline, uses, born_at)
@@ -158,7 +158,7 @@ def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation
 
 
 class _Walk:
-    """A walk through the parts of the timeline that use a variable.
+    """A walk through the parts of a timeline that use a variable.
 
     `before` is True if some path to the part has used the variable; `after` is True if some path from the part uses it.
     """
@@ -168,7 +168,7 @@ class _Walk:
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Add the lifetime within a block that uses the variable."""
+        """Add the lifetime of the variable within a block that uses it."""
         if before and after:
             self.found.add(run.start, run.end)
             return
@@ -217,8 +217,8 @@ class _Walk:
             self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration may read a value of an earlier iteration; only this loop uses the variable."""
-        if loop.body.depth <= self.born_at:  # If a loop contains the call, each call creates a separate variable.
+        """Return True if an iteration may read a value of an earlier one; only this loop uses the variable."""
+        if loop.body.depth <= self.born_at:  # If the loop contains the call, each iteration has a new variable.
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

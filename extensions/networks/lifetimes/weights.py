@@ -1,4 +1,4 @@
-"""The constants (weights) of a program, with their sizes and the bytes that operations read from each."""
+"""The constants (weights) of a program: their sizes, and the bytes that operations read from each of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Weight:
 
 
 def weights_of(operations: Operations) -> list[Weight]:
-    """Return the constants of all called functions, named like the buffers of the problem.
+    """Return the constants of all called functions, named as the buffers of the problem are.
 
-    Each read counts all bytes of the constant. Reads in a loop of unknown trip count are counted once.
+    Each read counts all bytes of the constant. A read in a loop of unknown trip count counts once.
     """
     times = Counter({operations.entry: 1})
     for caller in reversed(operations.callees):
@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Return how often statements name each item in one run of a body, with all branches counted."""
+    """Return how often one run of a body names each item in its statements, with all branches counted."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))

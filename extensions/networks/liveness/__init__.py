@@ -1,1 +1,1 @@
-"""The question `liveness`, and storages assigned as by TVM's Relay."""
+"""The question `liveness`, and the assignment of storages as in TVM's Relay."""

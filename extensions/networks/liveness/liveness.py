@@ -1,4 +1,4 @@
-"""The question `liveness`: from a program's operations to the problem of placing its buffers."""
+"""The question `liveness`: the problem of placing a program's buffers, derived from the program's operations."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class PlannedPeak:
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
-    """Plan a program in each variant: by usage or scope, nested or lifted, and function by function.
+    """Plan a program in each variant: lifetimes by usage or scope, temporaries nested or lifted, and per function.
 
-    `reading` determines the planned inputs and outputs. Each solve gets an equal share of the remaining time; a variant
-    without time is `unknown`. The variant function by function is omitted if a called function has persistent buffers,
-    which belong to no single call. Raises OperationsError.
+    `reading` determines which inputs and outputs are planned. Each solve gets an equal share of the remaining time; a
+    variant without time is `unknown`. If a called function has persistent buffers, which belong to no single call, the
+    variant that plans each function separately is omitted. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # A workspace lasts for one call, so planning function by function is impossible if a buffer persists between calls.
+    # A workspace lasts for one call, so functions cannot be planned separately if a buffer persists between calls.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
@@ -90,13 +90,13 @@ def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPe
 
 
 def _rebase_pools(problem: Problem) -> Problem:
-    """Return the problem with all pools at address 0 and no reserved ranges, as a workspace has any address."""
+    """Return the problem with all pools at address 0 and no reserved ranges, because a workspace may be anywhere."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield a planned function's workspace in each pool that it uses, with an alignment that suits all its buffers."""
+    """Yield a planned function's workspace in each pool that it uses, with an alignment that fits all its buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -107,13 +107,13 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 def _plan_locally(
     operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
-    """Return the plan of the entry function, after each called function is planned and becomes one workspace."""
+    """Plan each called function separately, and return the entry function's plan with a workspace for each call."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return the problem of one function, in which calls need the workspaces of the called functions."""
+        """Return the problem of one function, in which each call needs the workspaces of the called function."""
         problems[name] = _rebase_pools(
             problem_of_timeline(operations, expand(operations, name, workspaces=workspaces), own)
         )
@@ -131,7 +131,7 @@ def _plan_locally(
 
 
 _BRIEF = 2_000
-"""The maximum number of statements and buffers of a program whose analysis is faster than starting a worker."""
+"""The maximum number of statements and buffers of a program that is analysed faster than a worker starts."""
 
 
 class LivenessOptions(Reading, QuestionOptions):
@@ -151,7 +151,7 @@ class LivenessOptions(Reading, QuestionOptions):
 
     @property
     def reading(self) -> Reading:
-        """The options that determine lifetimes and planned buffers."""
+        """The options that determine the lifetimes and the choice of planned buffers."""
         return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
 
 
@@ -204,7 +204,7 @@ def liveness(
 
 
 def answer_lines(found: LivenessAnswer) -> Iterator[str]:
-    """Yield the lines of text that summarize an answer."""
+    """Yield the lines of text that summarise an answer."""
     if found.shadow is not None:
         for entry in found.shadow.clobbered:
             low, high = entry.bytes

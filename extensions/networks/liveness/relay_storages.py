@@ -1,10 +1,10 @@
-"""The memory planner of TVM's Relay: it counts the uses of each tensor, then reuses storages without remaining uses.
+"""The memory planner of TVM's Relay, which counts the uses of each tensor and reuses storages that have none left.
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
-request 2120. An operation's outputs get storages before the storages of its inputs are released, as nothing is computed
-in place. A view, such as the output of a reshape, is in the storage of its source. Storages of different pools never
+request 2120. Nothing is computed in place, so an operation's outputs get storages before those of its inputs are
+released. A view, such as the output of a reshape, is in the storage of its source. Storages of different pools never
 mix. In a pool whose name ends in a texture scope, storages have two dimensions and one element type each. Sizes are
-those of the operations, where elements below one byte are packed; Relay gives each element a byte.
+those of the operations, which pack elements smaller than a byte; Relay gives each element a byte.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class StoragePlan:
 
 
 def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
-    """Return storages for the buffers of the entry function, which must be a plain list of operations.
+    """Return storages for the buffers of the entry function, whose body must be a plain list of operations.
 
-    A storage is reused for tensors between 1/`match_range` and `match_range` times its size; 0 disables reuse. Params,
+    A storage is reused for a tensor of 1/`match_range` to `match_range` times its size; 0 disables reuse. Params,
     constants and persistent buffers have separate storages. Raises OperationsError for other statements.
     """
     function = operations.functions[operations.entry]
@@ -67,7 +67,7 @@ def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
 
 @dataclass(eq=False)
 class _Storage:
-    """A storage in use: its token, first buffer, number of remaining uses, and whether it may be reused."""
+    """A storage in use: its token, its first buffer, the number of remaining uses, and whether it may be reused."""
 
     token: Token
     row: DeclaredBuffer
@@ -75,14 +75,14 @@ class _Storage:
     ref_counter: int = 0
 
     def answer_token(self) -> StorageToken:
-        """Return the storage for the answer; a texture has sides instead of bytes, as in Relay's reports."""
+        """Return the storage as shown in the answer; as in Relay's reports, a texture has sides instead of bytes."""
         width, height = self.token.width, self.token.height
         bytes_and_sides = (0, (width, height)) if _is_texture(self.row) else (width, None)
         return StorageToken(self.token.storage, bytes_and_sides[0], self.realloc, self.row.pools, bytes_and_sides[1])
 
 
 class _Allocator:
-    """Relay's two passes: the first counts uses, the second assigns storages to one operation after another."""
+    """Relay's two passes over a function: the first counts uses, the second assigns storages to each operation."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
         self.function = function
@@ -102,10 +102,10 @@ class _Allocator:
             self._assign_storages(op, names)
 
     def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
-        """Count the uses of each buffer; return the uses of each operation.
+        """Count the uses of each buffer; return, for each operation, the names that it uses.
 
-        A second write of a buffer counts as a use unless the operation also reads the buffer. A view that no operation
-        writes is alive as long as its buffer.
+        A second write of a buffer counts as a use unless the same operation also reads the buffer. A view that no
+        operation writes is alive as long as its buffer.
         """
         used: list[list[str]] = []
         for op in ops:
@@ -118,7 +118,7 @@ class _Allocator:
         return used
 
     def _assign_storages(self, op: Operation, used: list[str]) -> None:
-        """Assign storages to an operation's outputs, and release the storages that it uses last."""
+        """Assign storages to an operation's outputs, and release the storages that no later operation uses."""
         for name in (*op.outputs, *used):
             if self.root[name] not in self.at:
                 self._assign_storage(name)
@@ -158,7 +158,7 @@ def _is_texture(row: DeclaredBuffer) -> bool:
 
 
 def _texture_sides(row: DeclaredBuffer) -> tuple[int, int]:
-    """Return the width and height of a texture for a buffer's shape, whose last axis is the channels.
+    """Return the width and height of the texture for a buffer's shape, whose last axis is the channels.
 
     Source: src/runtime/texture.h (DefaultTextureLayoutSeparator, ApplyTexture2DFlattening).
     """

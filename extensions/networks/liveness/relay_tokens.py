@@ -1,8 +1,9 @@
-"""Free storages of Relay's memory planner, in one dimension (bytes) and in two (textures).
+"""The free storages of Relay's memory planner, in one dimension (bytes) and in two dimensions (textures).
 
-Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D), before v0.9 part
-of graph_plan_memory.cc, first in pull request 2120. A token is one storage; all its buffers begin at its start. All
-storages here belong to one device, and all textures to one scope and element type, as different kinds never mix.
+Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D); until v0.8 in
+graph_plan_memory.cc, first in pull request 2120. A token is one storage, and all its buffers begin at its start.
+Different kinds of storages never mix, so all storages here belong to one device, and all textures to one scope and
+element type.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from dataclasses import dataclass
 from itertools import chain
 
 MATCH_RANGE = 16
-"""Relay's default range: a storage is reused for requests between 1/16 and 16 times its size."""
+"""Relay's default range, in which a storage is reused for requests of 1/16 to 16 times its size."""
 _MAX_RATIO = 5
-"""The maximum ratio between a side of a texture and the requested side, in either direction, for its reuse."""
+"""The maximum ratio, in either direction, between a side of a texture and the requested side, for its reuse."""
 
 
 @dataclass(eq=False)
 class Token:
-    """A storage and its current size.
+    """A storage and its present size.
 
     Attributes:
         storage: its number.
         width: its bytes so far, or the width of a texture.
         height: the height of a texture.
-        has_grown: True for a texture that has grown; it is not reused again.
+        has_grown: True for a texture that has grown and so is not reused again.
     """
 
     storage: int
@@ -35,7 +36,7 @@ class Token:
 
 
 class FreeTokens:
-    """Free storages of one dimension, in ascending order of size, and of release for equal sizes."""
+    """The free storages of one dimension, by ascending size; those of equal size are in the order of their release."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         self._range = match_range
@@ -43,10 +44,10 @@ class FreeTokens:
         self._freed = 0
 
     def take(self, size: int, _height: int = 1) -> Token | None:
-        """Remove and return a storage for `size` bytes, or None if no size is close enough.
+        """Remove and return a storage for `size` bytes, or None if no storage has a close enough size.
 
-        The smallest sufficient storage is preferred, and of several such the first released. Otherwise the largest
-        smaller storage grows, and of several such the last released.
+        It is the smallest storage that suffices, and the first released one of equal sizes. Without one, the largest
+        smaller storage grows, and the last released one of equal sizes.
         """
         if not self._range:
             return None
@@ -59,7 +60,7 @@ class FreeTokens:
         return None
 
     def put(self, token: Token) -> None:
-        """Add a released storage to the free ones."""
+        """Add a released storage to the free storages."""
         self._freed += 1
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
@@ -68,24 +69,24 @@ class FreeTokens:
 
 
 class FreeTextures:
-    """Free textures.
+    """The free textures of one scope and element type.
 
-    Relay searches them in the order of a hash table; here the lowest storage number comes first.
+    Relay searches them in the order of a hash table, whereas here the lowest storage number comes first.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:
-        """Add a released texture to the free ones, unless it has grown."""
+        """Add a released texture to the free textures, unless it has grown."""
         if not token.has_grown:
             self._free[token.storage] = token
 
     def take(self, width: int, height: int) -> Token | None:
-        """Remove and return a texture with these sides, which grows if needed; None if no texture is close enough.
+        """Remove and return a texture with these sides, grown if necessary; None if no texture has close enough sides.
 
-        As in Relay, a texture replaces the best so far if, along one side, it grows less than a best one that grows, or
-        grows as much and wastes less. The other side is not compared.
+        As in Relay, a texture replaces the best one so far if one of its sides grows less than a growing side of the
+        best one, or grows as much and wastes less. The other side is not compared.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)

@@ -1,1 +1,1 @@
-"""Models whose operations are known: their graphs, their names, and their files with reordered operations."""
+"""Models with known operations: their graphs, the names in them, and their files with reordered operations."""

@@ -1,4 +1,4 @@
-"""An imported program: its operations, and the problem of placing its buffers."""
+"""An imported program: its operations, and the problem of placing its buffers that follows from them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from memplan.planner.model.problem import Problem
 class ImportedProgram(ImportedProblem):
     """A problem that was derived from the operations of a file.
 
-    `facts` has facts about the operations besides their order. `symbolic_sizes` has the sizes of buffers that depend on
-    symbols, each a `SymbolicNumber` of the extension `shapes`.
+    `facts` has facts about the operations that do not depend on their order. `symbolic_sizes` has the buffer sizes that
+    depend on symbols, each as a `SymbolicNumber` of the extension `shapes`.
     """
 
     operations: Operations = field(kw_only=True)
@@ -32,12 +32,12 @@ class ImportedProgram(ImportedProblem):
 
     @property
     def names(self) -> ProgramNames:
-        """The labels of time steps, the loops, and the roles and types of buffers."""
+        """The program's names for the problem: labels of time steps, loops, and roles and types of buffers."""
         return program_names(self.operations, self.problem, self.facts)
 
     @property
     def constants(self) -> tuple[Mapping[str, Any], ...]:
-        """The constants of all called functions, as rows of buffers without lifetimes."""
+        """The constants of all called functions, as rows of buffers that have no lifetimes."""
         return tuple(
             {"id": one.id, "size": one.size, "alignment": one.alignment, "traffic": one.traffic}
             for one in weights_of(self.operations)
@@ -46,7 +46,7 @@ class ImportedProgram(ImportedProblem):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The ids of the buffers that are inputs or outputs of the entry function; aliases are omitted."""
+        """The ids of the buffers that are inputs or outputs of the entry function, without aliases."""
         entry = self.operations.functions[self.operations.entry]
         ends = dict.fromkeys(
             name for name in (*entry.params, *entry.results) if entry.declarations[name].alias_of is None
@@ -61,7 +61,7 @@ class ImportedProgram(ImportedProblem):
 
 
 def read_operations(value: object) -> ImportedProgram:
-    """Return the program of a parsed JSON value, with its problem; raises OperationsError."""
+    """Return the program in a parsed JSON value, with the problem of placing its buffers; raises OperationsError."""
     operations = operations_from(value)
     return ImportedProgram(
         partial(problem_of, operations),

@@ -1,4 +1,4 @@
-"""Graphs of operations from any file with operations: a model, a program, or a graph itself."""
+"""The graph of operations of any file with operations: a model, a program, or a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.planner.systems import file_readers
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A graph of operations and its sources: a program, an imported model, and the file's bytes, None if absent."""
+    """A graph of operations and its sources, None if absent: a program, an imported model, and the file's bytes."""
 
     graph: OperationGraph
     program: ProgramGraph | None = None
@@ -30,9 +30,9 @@ class ModelGraph:
 
 
 def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
-    """Return the graph of operations in a file's bytes; `name` is the file's name, if known. Raises InputError.
+    """Return the graph of operations in the bytes of a file; `name` is the file's name, if known. Raises InputError.
 
-    `options` apply to models only. A program in JSON must have a tentative order, one that may change.
+    `options` apply to models only. The order of a program in JSON must be tentative, so that it may change.
     """
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:
@@ -57,7 +57,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
 
 
 def is_graph(data: bytes) -> bool:
-    """Return True if a file's bytes are a graph of operations in JSON."""
+    """Return True if the bytes of a file are a graph of operations in JSON."""
     if data.lstrip()[:1] != b"{" or b'"ops"' not in data:
         return False
     try:
@@ -68,7 +68,7 @@ def is_graph(data: bytes) -> bool:
 
 
 def graph_of_imported(model: ImportedProblem) -> ModelGraph:
-    """Return the graph of an imported model; raises OperationsError for a model with lifetimes only."""
+    """Return the graph of an imported model; raises OperationsError if the model has lifetimes but no operations."""
     if not isinstance(model, ImportedProgram):
         raise OperationsError("model: must have operations, got lifetimes only, which `memplan plan FILE` can plan")
     with stranger_bytes():

@@ -1,4 +1,4 @@
-"""The problem of a program whose operations write outputs over their inputs, in the program's given order."""
+"""The problem of a program, in its given order, whose operations write outputs over their inputs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")
-"""The fields of a buffer that prevent it from being an alias, or from having an alias."""
+"""The fields of a buffer because of which it can neither be an alias nor have one."""
 _MOST_BUFFERS = 5_000
-"""The maximum number of buffers for which the in-place hint is computed, in about 0.1 s."""
+"""The maximum number of buffers for which the hint about in-place operations is computed, in about 0.1 s."""
 
 
 def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem:
-    """Return the problem of a program whose element-wise operations overwrite inputs that are not read later.
+    """Return the problem of a program whose element-wise operations overwrite inputs that no later operation reads.
 
-    An output that overwrites an input becomes an alias of it; the input's buffer is then alive as long as either of
-    them. Buffers in `spared` are not overwritten. Raises OptionError for a spared buffer that the program lacks.
+    An output that overwrites an input becomes an alias of that input's buffer, which is then alive as long as either of
+    them. Buffers in `spared` are not overwritten. Raises OptionError if the program lacks a spared buffer.
     """
     problem, entry = model.problem, f"{model.operations.entry}/"
     rows = {str(row["id"]): dict[str, Any](row) for row in map(problem.buffers.fields, range(len(problem.buffers)))}
@@ -42,7 +42,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             row["end"] = max(end for end in ends if end is not None)
     ruled = {str(name) for pair in (*problem.conflicts, *problem.may_share) for name in pair}
     root = {name: name for name in rows}
-    # Visit outputs in the order of operations, so that all outputs of a chain become aliases of its first input.
+    # All outputs of a chain must become aliases of its first input, so visit them in the order of operations.
     for output, tensor in over.items():
         made, under = (entry + drawn.buffers[k] for k in (output, tensor))
         if made not in rows or under not in rows or {made, under} & ruled:
@@ -54,14 +54,14 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             root[made] = root[under]
             below["alignment"] = lcm(below.get("alignment", 1), row.pop("alignment", 1))
             row["alias_of"] = below["id"]
-    for row in rows.values():  # If an output became an alias, the output's aliases now refer to its buffer.
+    for row in rows.values():  # An output may have aliases and become one, so let its aliases refer to its buffer.
         if "alias_of" in row:
             row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
     return replace_fields(problem, buffers=[*rows.values()])
 
 
 def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
-    """Return the id of a buffer, given its name with or without its function's prefix; raises OptionError."""
+    """Return the id of a buffer, given its name with or without the prefix of its function; raises OptionError."""
     for given in (name, entry + name):
         if given in rows:
             return str(rows[given].get("alias_of", given))
@@ -70,7 +70,7 @@ def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
 
 
 def in_place_hint(problem: Problem, reader: Reader) -> str | None:
-    """Return a hint about the bytes that in-place operations would save, or None if they would save none."""
+    """Return a hint about the bytes that operations in place would save, or None if they would save none."""
     model = reader.imported
     if reader.options.in_place or len(problem.pools) != 1 or len(problem.buffers) > _MOST_BUFFERS:
         return None
@@ -81,12 +81,12 @@ def in_place_hint(problem: Problem, reader: Reader) -> str | None:
 
 
 def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tuple[int, int] | None:
-    """Return the lower bounds without and with in-place operations, in bytes; None if operations are unknown."""
+    """Return two lower bounds in bytes, without and with operations in place; None if the operations are unknown."""
     if not isinstance(model, ImportedProgram):
         return None
     try:
         both = model.problem, problem_in_place(model, spared)
-    except OperationsError:  # A program that is too large for a graph raises this error.
+    except OperationsError:  # A program that is too large for a graph raises this error, so its bounds stay unknown.
         return None
     now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
     return now, then

@@ -1,4 +1,4 @@
-"""The names that a program gives to its problem: labels of steps, loops, and roles and types of buffers."""
+"""The names that a program gives to its problem: labels of time steps, loops, and roles and types of buffers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to its problem; no names if the program has very many steps."""
+    """Return the names that a program gives to its problem; they are empty if the program has very many steps."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES
@@ -42,7 +42,7 @@ def program_names(operations: Operations, problem: Problem, facts_of: ProgramFac
 
 
 def _type_of(facts: TensorFacts | None) -> str:
-    """Return a tensor's element type and shape as text, such as `int8 1x49x10x1`."""
+    """Return a tensor's element type and shape as one text, such as `int8 1x49x10x1`."""
     if facts is None:
         return ""
     shape = "" if facts.shape is None else "x".join(map(str, facts.shape)) or "scalar"
@@ -59,7 +59,7 @@ def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> st
 
 
 def _loop_spans(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
-    """Yield the time spans of the loops directly in the entry's body."""
+    """Yield the time spans of those loops that are directly in the body of the entry function."""
     for k, statement in enumerate(operations.functions[operations.entry].body):
         if isinstance(statement, Repetition):
             own = f"{operations.entry}/{k}"

@@ -1,4 +1,4 @@
-"""Reordering of the operations in a model file: the positions of a graph's operations, and the reordered file."""
+"""The reordering of operations in a model file: the new positions of operations, and the reordered file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of, systems
 
 Where = tuple[int, ...]
-"""The path to a list of operations in a file; the empty path denotes the main list."""
+"""The path to a list of operations inside a file; the empty path denotes the main list."""
 
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The bytes of a model with reordered operations, and messages about omitted parts of the file."""
+    """The bytes of a model file with reordered operations, and messages about parts of the file that were omitted."""
 
     data: bytes
     left_out: tuple[str, ...] = ()
 
 
 def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
-    """Return, for each list of operations in a file, the positions of its operations in the graph's order.
+    """Return, for each list of operations in a file, its operations' positions in the order of the graph.
 
-    If several operations of the graph run the same list, the first of them determines its order.
+    If several operations of the graph run the same list, the order in the first of them counts.
     """
     orders: dict[Where, dict[int, None]] = {}
     stack = [graph]
@@ -39,10 +39,11 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
-    """Return a model's file with its operations in the order of a graph, including operations in regions.
+    """Return a model file with its operations in the order of a graph, also inside regions.
 
-    The graph was read from this file and then reordered. Operations that the graph lacks, such as views and constants,
-    run directly before their first use. Raises OperationsError, or FormatError for a format of fixed order.
+    The graph was read from this file and then reordered. Operations of the file that the graph lacks, such as views and
+    constants, run directly before their first use. Raises OperationsError, or FormatError if the format fixes the
+    order.
     """
     system = system_of(detect(data, name))
     if system is None or system.reorders is None:

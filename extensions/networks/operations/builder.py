@@ -1,4 +1,4 @@
-"""Builder of programs in Python: each statement returns the names of its buffers, which later statements use.
+"""The builder of programs in Python, whose methods return buffer names that later statements can use.
 
 ```python
 program = ProgramBuilder()
@@ -32,35 +32,35 @@ class FunctionBuilder:
         self._blocks: list[list[Any]] = [self.row["body"]]
 
     def buffer(self, name: str = "buffer", **row: Any) -> str:
-        """Add a buffer that no statement writes yet. Return its name, with a number appended if the name is taken."""
+        """Add a buffer that no statement writes yet; return its name, with a number appended if the name is taken."""
         self._taken[name] = count = self._taken.get(name, 0) + 1
         unique = name if count == 1 else f"{name}_{count}"
         self.row["buffers"].append({"id": unique, **row})
         return unique
 
     def param(self, name: str = "param", **row: Any) -> str:
-        """Add a parameter and return its name; in the entry function, it is an input of the program."""
+        """Add a parameter and return its name; a parameter of the entry function is an input of the program."""
         self.row["params"].append(self.buffer(name, **row))
         return str(self.row["params"][-1])
 
     def constant(self, name: str = "constant", **row: Any) -> str:
-        """Add a constant, which is never written, and return its name."""
+        """Add a constant, which no statement writes, and return its name."""
         self.row["constants"].append(self.buffer(name, **row))
         return str(self.row["constants"][-1])
 
     def emit(self, op: str, *inputs: str, temporaries: Iterable[int] = (), **row: Any) -> str:
-        """Add an operation that writes a new buffer, and return its name; `temporaries` are sizes in bytes."""
+        """Add an operation that writes a new buffer, and return the buffer's name; `temporaries` are sizes in bytes."""
         result = self.buffer(op, **row)
         self.run(op, *inputs, into=(result,), temporaries=temporaries)
         return result
 
     def run(self, op: str, *inputs: str, into: Iterable[str] = (), temporaries: Iterable[int] = ()) -> None:
-        """Add an operation that writes the existing buffers `into`; `temporaries` are sizes in bytes."""
+        """Add an operation that writes the existing buffers in `into`; `temporaries` are sizes in bytes."""
         own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
         self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
 
     def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
-        """Add a call of a finished function; return the names of new buffers that receive its results."""
+        """Add a call of a finished function; return the names of the new buffers that receive its results."""
         rows = {row["id"]: row for row in function.row["buffers"]}
         same = ("size", "dtype", "shape")
         outputs = [
@@ -71,11 +71,11 @@ class FunctionBuilder:
         return tuple(outputs)
 
     def returns(self, *values: str) -> None:
-        """Set the results of the function; in the entry function, they are the outputs of the program."""
+        """Set the results of the function; results of the entry function are the outputs of the program."""
         self.row["results"] = list(values)
 
     def add(self, statement: dict[str, Any]) -> None:
-        """Add a statement in its JSON form, such as `{"alloc": ["t"]}`."""
+        """Add a statement that is given in its JSON form, such as `{"alloc": ["t"]}`."""
         self._blocks[-1].append(statement)
 
     @contextmanager
@@ -88,7 +88,7 @@ class FunctionBuilder:
 
     @contextmanager
     def choice(self, *inputs: str) -> Iterator[None]:
-        """Open a choice, which reads `inputs` and then runs one of the blocks opened with `branch`."""
+        """Open a choice, which reads `inputs` and then runs one of the blocks that `branch` opens."""
         statement: dict[str, Any] = {"branches": [], "inputs": inputs}
         self.add(statement)
         with self._open_block(statement["branches"]):
@@ -96,7 +96,7 @@ class FunctionBuilder:
 
     @contextmanager
     def branch(self) -> Iterator[None]:
-        """Open a branch of the current choice."""
+        """Open a branch (a block) of the current choice."""
         body: list[Any] = []
         self._blocks[-1].append(body)
         with self._open_block(body):
@@ -119,9 +119,9 @@ class ProgramBuilder:
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Return the function with this name, which is created if it does not exist."""
+        """Return the function with this name, which is created if it does not exist yet."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:
-        """Return the finished program; raises OperationsError if it breaks a rule."""
+        """Return the finished program; raises OperationsError if it breaks a rule of programs."""
         return operations_from({**self._more, "functions": {name: f.row for name, f in self._functions.items()}})

@@ -1,4 +1,4 @@
-"""The cost of running each operation again: a stated cost, its multiplications, or the size of its outputs."""
+"""The cost of running an operation again: the stated cost, its multiplications, or the size of its outputs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _CONVOLUTION = "conv"
 
 
 def costs_of(graph: OperationGraph) -> tuple[int, ...]:
-    """Return the cost of each operation: its stated cost, else its multiplications, else its output elements.
+    """Return the cost of each operation: its stated cost, else its multiplications, else the elements of its outputs.
 
-    Multiplications are known for convolutions and matrix products with known shapes. Without shapes, output bytes count
-    instead of elements. An operation without inputs creates a constant, and costs nothing.
+    Multiplications are known for convolutions and matrix products of known shapes. Without shapes, output bytes count
+    instead of elements. An operation without inputs creates a constant and costs nothing.
     """
     return tuple(_operation_cost(graph, v, row) for v, row in enumerate(graph.ops))
 
@@ -39,7 +39,7 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return the filter elements per output element; output channels may be the filter's first or last axis."""
+    """Return the filter elements per output element; the filter's first or last axis may be the output channels."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 

@@ -1,8 +1,8 @@
 """A graph of operations whose order may change: tensors with sizes in bytes, and operations that read and write them.
 
 The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`;
-docs/order.md describes its other fields. Operations and tensors are denoted by their positions. The operations are
-listed in the given order, which must be valid.
+docs/order.md describes its other fields. Operations and tensors are denoted by their positions in these lists. The
+operations are listed in the given order, which must be valid.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class GraphOperation(Value):
 
     @property
     def max_work(self) -> int:
-        """The maximum work in bytes over the operation and its alternatives."""
+        """The maximum workspace in bytes, over the operation itself and its alternatives."""
         return max((self.work, *(other.work for other in self.alternatives)))
 
 
@@ -146,7 +146,7 @@ class OperationGraph(Value):
 
     @cached_property
     def working_bytes(self) -> tuple[int, ...]:
-        """For each tensor, the bytes counted while it is alive: its size, or 0 if it is resident."""
+        """For each tensor, the bytes that count while it is alive: its size, or 0 if it is resident."""
         if not self.resident:
             return self.size
         apart = set(self.resident)
@@ -154,17 +154,17 @@ class OperationGraph(Value):
 
     @cached_property
     def initial_tensors(self) -> frozenset[int]:
-        """The given and resident tensors, which exist at the start even if operations write them later."""
+        """The given and resident tensors, which exist from the start even if operations write them later."""
         return frozenset((*self.given, *self.resident))
 
     @cached_property
     def permanent_tensors(self) -> frozenset[int]:
-        """The tensors that are never freed: kept and resident ones."""
+        """The tensors that are never freed: kept tensors and resident tensors."""
         return frozenset((*self.kept, *self.resident))
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the first operation that writes it; None for a given or resident tensor."""
+        """For each tensor, the first operation that writes it, or None for a given or resident tensor."""
         made: list[int | None] = [None] * len(self.size)
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -174,7 +174,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors that it is the first to write, and whose bytes it adds."""
+        """For each operation, the tensors whose bytes it adds because it is the first to write them."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -265,7 +265,7 @@ def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
 
 
 def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
-    """Yield the broken rules of the rarely used fields: overwriting, regions, shapes and alternatives."""
+    """Yield the broken rules of the rare fields of an operation: overwriting, regions, shapes and alternatives."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
             if one >= len(tensors):
@@ -293,16 +293,16 @@ Region.model_rebuild()
 
 
 def graph_from(value: object) -> OperationGraph:
-    """Return the graph of a parsed JSON value; raises OperationsError."""
+    """Return the graph in a parsed JSON value; raises OperationsError if it is invalid."""
     return OperationGraph.model_validate(value)
 
 
 def read_graph(data: bytes) -> OperationGraph:
-    """Return the graph of operations in JSON bytes; raises FormatError or OperationsError."""
+    """Return the graph of operations in the bytes of a JSON file; raises FormatError or OperationsError."""
     return graph_from(parse(data))
 
 
 def write_graph(graph: OperationGraph) -> bytes:
-    """Return a graph's JSON bytes, with the format's name and without fields that have default values."""
+    """Return a graph as bytes of JSON, with the format's name and without fields that have their default values."""
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     return to_json({"format": FORMAT, **fields}) + b"\n"

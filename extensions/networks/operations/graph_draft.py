@@ -1,4 +1,4 @@
-"""Construction of a graph of operations from the statements of a function's body."""
+"""The construction of a graph of operations from the statements in a function's body."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from memplan.planner.errors import Location, OperationsError
 MAX_DEPTH = 100
 """The maximum nesting depth of regions in a graph."""
 MAX_OPERATIONS = 1_000_000
-"""The maximum number of operations of a program; operations of a function count once for each call."""
+"""The maximum number of operations of a program, where those of a function count once for each call."""
 
 
 class DrawnProgram:
-    """The state shared by all graphs of one program: facts, uses in functions, and graphs of called functions."""
+    """The state that all graphs of a program share: facts, buffer uses by function, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
         self.operations, self.facts = operations, facts
@@ -41,12 +41,12 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the file's facts about a statement, or None if they describe the enclosing operation."""
+        """Return the file's facts about a statement; None if absent, or if they describe the enclosing operation."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: one, or several adjacent ones with the same facts in the file."""
+        """Yield the statements of each operation: a single one, or adjacent ones that share their facts in the file."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -63,10 +63,10 @@ class DrawnProgram:
 
 
 class GraphDraft:
-    """A graph under construction from the statements of a body; `number` maps buffers to tensors.
+    """A graph under construction from the statements of a body; `number` maps buffers to tensor numbers.
 
-    Used buffers in `counted` count in this graph; the other used buffers are resident. `given` buffers exist before the
-    body runs, `kept` buffers are needed after it.
+    Used buffers in `counted` count in this graph; all other used buffers are resident. Buffers in `given` exist before
+    the body runs, and buffers in `kept` are needed after it.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor of a buffer; a new tensor is added for a buffer without one."""
+        """Return the tensor number of a buffer, after adding a tensor for a buffer that has none."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph; `state_of_calls` are the bytes of called functions' state. Raises OperationsError."""
+        """Return the graph, with `state_of_calls` bytes for the state of called functions; raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -117,7 +117,7 @@ class GraphDraft:
         return OperationGraph(name=name, size=tuple(size), tensors=tuple(tensors), ops=tuple(rows), **rest)
 
     def _operation(self, k: int, group: list[Placed]) -> GraphOperation:
-        """Return the operation of a group of statements."""
+        """Return one operation of the graph, built from a group of statements."""
         where, statement = group[0]
         self.drawing = where
         uses = self.uses[k]
@@ -131,7 +131,7 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # A buffer that several branches use must stay one tensor of the graph, even if nothing reads it later.
+            # A buffer that several branches use must stay a single tensor, so do not put it into one of the regions.
             branches = [self._locate_statements(where, *block) for block in nested_blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
@@ -157,7 +157,7 @@ class GraphDraft:
             exact = self._counted_inside(k, statement if len(group) == 1 else None, apart)
             fields["regions"], inside = self._regions(group, deep, exact)
             work += inside - sum(map(self._bytes, exact))
-        # Negative work must not cancel more than the bytes of an operation's new outputs.
+        # Live bytes must not fall, so negative work may cancel at most the bytes of an operation's new outputs.
         work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._exists(root)))
         self.made.update(makes)
         return GraphOperation(
@@ -168,7 +168,7 @@ class GraphDraft:
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return the buffers that regions can count: new outputs, and inputs that only this operation reads."""
+        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads."""
         if isinstance(statement, Repetition | Call):
             return set()
         uses = self.uses[k]
@@ -187,7 +187,7 @@ class GraphDraft:
         return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
-        """Return the regions of an operation, and the maximum of their peaks in bytes."""
+        """Return the regions of an operation, and the largest of the regions' peaks in bytes."""
         where, statement = group[0]
         if len(group) == 1 and isinstance(statement, Call):
             drawn = [self._region_of_call(statement)]
@@ -204,11 +204,11 @@ class GraphDraft:
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
     def _locate_statements(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
-        """Return the statements of a block, each with its location."""
+        """Return the statements of a block, each with its location in the program."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return the counted buffers of a region that exist before it, and those needed after it."""
+        """Return the buffers counted by a region that exist before it, and the buffers needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
@@ -230,7 +230,7 @@ class GraphDraft:
         return Region(kind=kind, graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _region_of_call(self, call: Call) -> tuple[Region, int]:
-        """Return the region of a call and its peak; all calls of one function share its graph."""
+        """Return the region of a call and its peak in bytes; all calls of a function share one graph."""
         function = self.program.operations.functions[call.call]
         if call.call not in self.program.called:
             self.program.depth += 1
@@ -269,7 +269,7 @@ class GraphDraft:
         return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
 
     def _viewed_shapes(self, statement: Operation) -> dict[str, Any]:
-        """Return the shapes in which an operation uses its tensors, if any differs from the tensor's own shape."""
+        """Return the shapes in which an operation uses its tensors; empty if they are the tensors' own shapes."""
         fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]
@@ -285,7 +285,7 @@ class GraphDraft:
     def _fact_fields(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the fields of an operation other than its tensors, work and regions."""
+        """Return the fields of an operation except its tensors, its work and its regions."""
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
         self._count_operations(1)

@@ -1,4 +1,4 @@
-"""Facts in a file about the tensors and operations of a graph; the validity of an order does not depend on them."""
+"""Facts in a file about the tensors and operations of a graph, which do not affect whether an order is valid."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OVERWRITING = frozenset(
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
     | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
-"""The kinds of operations whose output may overwrite an input, since they read each element before writing it."""
+"""The kinds of operations that read each element before they write it, so their output may overwrite an input."""
 UPDATING = frozenset({"dynamic_update_slice"})
-"""The kinds of operations that copy their first input except for a part, so they may overwrite only that input."""
+"""The kinds of operations that copy their first input except for a part, so they may overwrite only this input."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
@@ -42,7 +42,7 @@ def _validate_attribute(value: object) -> object:
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
     PlainValidator(_validate_attribute),
-    PlainSerializer(lambda value: value),  # Pydantic's serializer of the union would warn about lists.
+    PlainSerializer(lambda value: value),  # Pydantic's serializer of a union would warn about lists.
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]
@@ -54,7 +54,7 @@ Attributes: TypeAlias = Mapping[Name, Attribute]
 
 
 def bits_of(dtype: str) -> int | None:
-    """Return the bits of an element of a type with all lanes: 8 for a bool, None for an unknown type."""
+    """Return the bits of an element of a type, all lanes included: 8 for a bool, None for an unknown type."""
     match = _DTYPE.fullmatch(dtype)
     if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
         return None
@@ -100,9 +100,9 @@ class TensorFacts(Value):
 
 @dataclass(frozen=True)
 class OperationFacts:
-    """Facts about an operation in a file, which may correspond to several statements of a program.
+    """The facts about one operation of a file; several statements of a program may come from that operation.
 
-    `source` is its location in the file, as positions in nested lists.
+    `source` is the operation's location in the file, as positions in nested lists.
     """
 
     name: str | None = None
@@ -113,9 +113,9 @@ class OperationFacts:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """Facts about a program: about the entry's buffers by id, and about statements by their location in the body.
+    """The facts about a program: about the entry's buffers by id, and about statements by their location in the body.
 
-    Adjacent statements with equal facts belong to the same operation of the file.
+    Adjacent statements with equal facts come from the same operation of the file.
     """
 
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Variants of a graph: the same operations with different choices for weights, overwriting and alternatives."""
+"""Variants of a graph: the same operations with other choices for weights, overwriting and alternatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
-    """Return a validated copy of a graph in which the given fields are replaced; raises OperationsError."""
+    """Return a copy of a graph with the given fields replaced, after validating it; raises OperationsError."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 
@@ -26,10 +26,10 @@ def count_resident(graph: OperationGraph) -> OperationGraph:
 
 
 def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
-    """Return a graph in which element-wise operations may overwrite an input, and updates their first input.
+    """Return a graph in which element-wise operations may overwrite any input, and updates only their first input.
 
-    Output and input must have the same size in bytes and, if known, the same shape and element size. The runtime of the
-    operations must support this. Tensors in `spared` are never overwritten, and are kept to the end.
+    Output and input must have the same size in bytes and, if known, the same shape and element size. The operations'
+    runtime must support overwriting. Tensors in `spared` are never overwritten, and are kept to the end.
     """
     apart = {*graph.resident, *graph.kept, *spared}
     ops = tuple(
@@ -42,7 +42,7 @@ def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Op
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
-    """Return the number of the only tensor with this name or number; raises OptionError for none or several."""
+    """Return the number of the only tensor with a name or number; raises OptionError if there are none or several."""
     named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
     named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
     number = name.removeprefix("tensor_")
@@ -55,9 +55,9 @@ def tensor_named(graph: OperationGraph, name: str) -> int:
 
 
 def fix_alternatives(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
-    """Return the graph with each operation fixed to one alternative: 0 is the operation itself, k its alternative k.
+    """Return the graph with each operation fixed to one alternative: 0 is the operation itself, k is alternative k.
 
-    Raises OperationsError for an alternative that an operation does not have.
+    Raises OperationsError if an operation does not have the alternative.
     """
     if len(ways) != len(graph.ops) or any(
         not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
@@ -83,7 +83,7 @@ def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collec
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # An operation that reads an input twice, such as a broadcast view, may read overwritten elements.
+        # An operation that reads an input twice, as a broadcast view, may read overwritten elements, so exclude it.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
         if is_free and _comparable_form(graph, tensor) == _comparable_form(graph, made):
             yield 0, j

@@ -1,4 +1,4 @@
-"""In-place execution: the inputs that an operation's outputs overwrite, given the operations that ran earlier."""
+"""Execution in place: the inputs that an operation's outputs overwrite, given the operations that ran before it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
     """Return, for each output of an operation, the inputs that it may overwrite if no later operation reads them.
 
-    The operation is the first to write the output, which needs at most the bytes of the input. The input is not an
-    output as well, and is neither kept nor resident.
+    The operation must be the first to write the output, whose bytes must fit into the input. The input must not be an
+    output of the operation as well, and must be neither kept nor resident.
     """
     row, size = graph.ops[operation], graph.working_bytes
     candidates: dict[int, list[int]] = {}
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.permanent_tensors and tensor not in row.outputs
-        # Exclude outputs larger than the input: they would invalidate the proof of commits from the end (decision 055).
+        # Larger outputs would invalidate the proof of commits from the end (decision 055), so exclude them.
         if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:
             candidates.setdefault(output, []).append(tensor)
     return candidates
@@ -27,10 +27,10 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
 def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
     """Return the outputs of an operation that overwrite an input, each mapped to that input.
 
-    All other readers of such an input are in `before`, and each input is overwritten at most once. Among such
-    assignments, one that saves the most bytes is returned.
+    All other readers of the input must be in `before`, and each input is overwritten at most once. Of all such
+    assignments, the result is one that saves the most bytes.
     """
-    if not graph.ops[operation].may_overwrite:  # Nearly all operations overwrite nothing, so return early.
+    if not graph.ops[operation].may_overwrite:  # Nearly all operations overwrite nothing, so return early for them.
         return {}
     wanted = {
         output: [
@@ -45,7 +45,7 @@ def input_of_output(graph: OperationGraph, operation: int, before: Container[int
 
 
 def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
-    """Return all outputs that overwrite an input when operations run in an order, each mapped to its input."""
+    """Return all outputs that overwrite an input if operations run in an order, each mapped to its input."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
@@ -55,10 +55,10 @@ def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dic
 
 
 def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a maximum matching of rows with tensors in their lists, as a map from tensors to rows.
+    """Return a maximum matching of rows with tensors in their lists, as a map from tensors to row numbers.
 
-    Earlier rows take precedence, but may be reassigned to other tensors. If rows are in descending order of bytes, the
-    matching saves the most bytes.
+    Earlier rows take precedence but may be assigned to another tensor later. If rows are in descending order of bytes,
+    the matching saves the most bytes.
     """
     holder: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""Programs in the wire format `operations`: functions of ordered statements, which determine the buffers' lifetimes."""
+"""Programs in the wire format `operations`: functions of ordered statements, which determine lifetimes of buffers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNa
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""The maximum buffers named in a function, and in one tuple, as nested tuples grow exponentially."""
+"""The maximum number of buffers named in a function, and in one tuple, because nested tuples grow exponentially."""
 
 
 class DeclaredBuffer(WireValue):
@@ -82,7 +82,7 @@ class DeclaredBuffer(WireValue):
 
     @cached_property
     def bytes(self) -> int:
-        """The size in bytes. Elements smaller than a byte are packed, except bools, which take a byte each."""
+        """The size in bytes, in which elements smaller than a byte are packed, except bools, which take a byte each."""
         if self.size is not None:
             return self.size
         return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
@@ -121,11 +121,11 @@ class Function(WireValue):
 
     @cached_property
     def declarations(self) -> dict[str, DeclaredBuffer]:
-        """The declaration of each buffer by its id."""
+        """The declaration of each buffer, by the buffer's id."""
         return {buffer.id: buffer for buffer in self.buffers}
 
     def fields_of(self, name: str) -> tuple[str, ...]:
-        """Return the buffers that a name denotes: the fields of a tuple, or the buffer itself."""
+        """Return the buffers that a name denotes: all buffers of a tuple, or the buffer itself."""
         return self._fields.get(name, (name,))
 
     @cached_property
@@ -148,7 +148,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The buffers that belong to the function itself, without parameters, results, constants and aliases."""
+        """The function's own buffers, which are all except parameters, results, constants and aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
@@ -263,7 +263,7 @@ class Operations(WireValue):
                     yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
     def _cycles(self) -> list[Break]:
-        """Return the broken rule of a cycle of calls, if there is one; the calls of a planned program must end."""
+        """Return the broken rule of a cycle of calls, if there is one; a planned program must not call itself."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
             TopologicalSorter(called).prepare()
@@ -278,19 +278,19 @@ class Operations(WireValue):
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """The functions that each function calls, with repetition; callees are listed before their callers."""
+        """For each function, the functions that it calls, with repetition; callees come before their callers."""
         callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
         return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 
     def calls(self, name: str) -> Iterator[tuple[Location, str]]:
-        """Yield the location and the callee of each call in a function."""
+        """Yield the location and the called function of each call in a function."""
         for where, statement in walk_statements(self.functions[name].body, ("functions", name, "body")):
             if isinstance(statement, Call):
                 yield where, statement.call
 
 
 def operations_from(value: object) -> Operations:
-    """Return the program of a parsed JSON value; raises OperationsError."""
+    """Return the program in a parsed JSON value; raises OperationsError if it is invalid."""
     try:
         return Operations.model_validate(value)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Checks of an order and of a lower bound's state, computed from the graph alone.
+"""The checks of an order, and of the state that proves a lower bound, which are computed from the graph alone.
 
 This module shares no code with the searches for orders and plans.
 """
@@ -14,7 +14,7 @@ from memplan.planner.errors import OperationsError
 
 
 def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the live peak in bytes when operations run in an order of their positions.
+    """Return the live peak in bytes if the operations run in the given order of their positions.
 
     Raises OperationsError for an order that omits or repeats an operation, or runs one before its predecessors.
     """
@@ -24,12 +24,12 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 
 
 def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list[int]:
-    """Return the live bytes while each operation of an order runs; the order may be a prefix of a full one.
+    """Return the live bytes while each operation of an order runs; the order may be the beginning of a full one.
 
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
     position: dict[int, int] = {}
-    if order == range(len(graph.ops)):  # Validation of the graph checked the given order already.
+    if order == range(len(graph.ops)):  # The graph's validation has checked the given order, so do not check it again.
         position = dict(enumerate(order))
     for k, operation in enumerate(order if not position else ()):
         if not 0 <= operation < len(graph.ops) or operation in position:
@@ -59,9 +59,9 @@ def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list
 
 
 def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
-    """Return the live bytes after exactly the operations in `done` have run, before the next one runs.
+    """Return the live bytes after exactly the operations in `done` have run, and before the next one runs.
 
-    Raises OperationsError unless `done` is closed under predecessors, so that some order reaches this state.
+    Raises OperationsError if `done` lacks a predecessor of its operations, because no order reaches such a state.
     """
     ran = set(done)
     for operation in sorted(ran):
@@ -81,8 +81,8 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
 def bytes_during(graph: OperationGraph, done: Collection[int], operation: int) -> int:
     """Return the live bytes while an operation runs after exactly the operations in `done`.
 
-    Raises OperationsError unless `done` is closed under predecessors and contains the predecessors of the operation,
-    but not the operation itself.
+    Raises OperationsError if `done` lacks a predecessor of its operations or of the running operation, or contains the
+    running operation itself.
     """
     for earlier in graph.predecessors[operation]:
         if earlier not in done:
@@ -101,12 +101,12 @@ def bytes_needed(graph: OperationGraph, operation: int) -> int:
 
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
-    """Return the bytes of an operation's outputs that overwrite inputs, given the operations that ran before."""
+    """Return the bytes of an operation's outputs that overwrite inputs, given the operations that ran before it."""
     return sum(graph.working_bytes[output] for output in input_of_output(graph, operation, ran))
 
 
 def move_count(order: Sequence[int]) -> int:
-    """Return the minimum number of operations that must be moved in the given order to obtain this order.
+    """Return the minimum number of operations to move in the given order of the graph so that it becomes this order.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.
     """

@@ -1,8 +1,8 @@
-"""The graph of a program's operations, for changing the order of its statements.
+"""The graph of a program's operations, in which the order of its statements can change.
 
-Views are not operations: a reader of a view reads the viewed buffer. Branches, loops and calls are operations with
-regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes of
-`alloc` and `free` are ignored.
+Views are not operations, because a reader of a view reads the viewed buffer. Branches, loops and calls are operations
+with regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes
+of `alloc` and `free` are ignored.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from memplan.extensions.networks.operations.statements import (
 class ProgramGraph:
     """A graph of operations, and the program from which it was derived.
 
-    `statements` has, for each operation, the positions of its statements in the entry's body; the operation `given`
-    represents the caller and has none. `buffers` has the ids of tensors.
+    `statements` has, for each operation, the positions of its statements in the entry's body; the operation `given`,
+    which represents the caller, has none. `buffers` has the buffer id of each tensor.
     """
 
     graph: OperationGraph
@@ -46,9 +46,9 @@ class ProgramGraph:
     buffers: tuple[str, ...]
 
     def reorder(self, order: Sequence[int]) -> Operations:
-        """Return the program with its operations in a valid order of the graph; raises OperationsError.
+        """Return the program with its operations in another valid order of the graph; raises OperationsError.
 
-        Branches and loops keep their inner order; `alloc` and `free` statements of the entry are omitted.
+        Branches and loops keep their inner order; `alloc` and `free` statements of the entry function are omitted.
         """
         peak_of(self.graph, order)
         entry = self.program.functions[self.program.entry]
@@ -60,7 +60,7 @@ class ProgramGraph:
 def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
     """Return the graph of a program; raises OperationsError for too many operations or too deep nesting.
 
-    Constants are resident. Persistent buffers are alive and counted all the time.
+    Constants are resident. Persistent buffers are alive, and count, all the time.
     """
     entry = operations.functions[operations.entry]
     program = DrawnProgram(operations, facts or ProgramFacts())
@@ -70,7 +70,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     inputs, results = {*entry.params, *state}, {*entry.results, *state}
     draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
-        # Add an operation that reads the unread inputs first, so that the bytes of these inputs count at the start.
+        # The bytes of unread inputs must count at the start, so add an operation that reads these inputs first.
         groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
         draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):
@@ -81,9 +81,9 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def facts_of_names(operations: Operations) -> ProgramFacts:
-    """Return the facts in a program in JSON: names and types of buffers, and operations that may overwrite.
+    """Return the facts in a program in JSON: names and types of buffers, and operations that may overwrite an input.
 
-    An operation may overwrite an input if its name is one of these kinds, such as `relu` or `add`.
+    An operation may overwrite an input if its name is a kind for which this is known, such as `relu` or `add`.
     """
     entry, kinds = operations.functions[operations.entry], OVERWRITING | UPDATING
     tensors = {row.id: TensorFacts(name=row.id, shape=row.shape, dtype=row.dtype) for row in entry.buffers}
@@ -96,7 +96,7 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
 
 
 def remove_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free` statements, which are valid for the given order only."""
+    """Return a program without `alloc` and `free` statements, because these are valid for the given order only."""
     functions = {
         name: function.model_copy(update={"body": _body_without_scopes(function.body)})
         for name, function in operations.functions.items()

@@ -17,14 +17,14 @@ from memplan.extensions.networks.operations.statements import (
 from memplan.planner.errors import Location
 
 Placed = tuple[Location, Statement]
-"""A statement and its location in the program."""
+"""The type of a statement with its location in the program."""
 FirstAccess = tuple[bool, bool]
-"""Two facts about a buffer: whether it may be read before it is written, and whether every path writes it."""
+"""The type of two facts about a buffer: whether it may be read before it is written, and if every path writes it."""
 
 
 @dataclass
 class StatementUses:
-    """The buffers that statements use, in the order of their first mention; a view counts as its buffer."""
+    """The buffers that statements use, in the order of their first mention; a view counts as the viewed buffer."""
 
     reads: dict[str, None] = field(default_factory=dict)
     writes: dict[str, None] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class StatementUses:
 
 
 class FunctionUses:
-    """The uses of buffers in each function of a program."""
+    """The buffers that the statements of a program use, function by function."""
 
     def __init__(self, program: Operations) -> None:
         self.program = program
@@ -58,7 +58,7 @@ class FunctionUses:
                 self._with_effects.add(name)
 
     def uses_of(self, function: str, body: Sequence[Placed]) -> StatementUses:
-        """Return the buffers used by statements of a function, including nested statements."""
+        """Return the buffers that a function's statements, including nested ones, read, write or use as scratch."""
         root = self.root[function]
         uses = StatementUses()
         for where, outer in body:
@@ -74,7 +74,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if one of the statements, or a statement nested in it, has effects."""
+        """Return True if any of the statements, or of the statements nested in them, has effects."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
@@ -83,11 +83,11 @@ class FunctionUses:
         )
 
     def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
-        """Return True if an iteration of a loop with this body may read a buffer's value from an earlier iteration."""
+        """Return True if an iteration of a loop with this body may read what an earlier iteration wrote to a buffer."""
         return self._first_access(function, body, buffer)[0]
 
     def state_of_calls(self) -> int:
-        """Return the bytes of the persistent buffers of all functions except the entry, once for each call."""
+        """Return the bytes of the persistent buffers of all called functions, counted once for each call."""
         times = dict.fromkeys(self.program.functions, 0)
         times[self.program.entry] = 1
         for name, callees in reversed(self.program.callees.items()):

@@ -1,6 +1,6 @@
 """The statements in a function's body, in the wire format `operations`.
 
-The kind of a statement follows from its field `op`, `call`, `branches`, `loop`, `alloc` or `free`.
+Which of the fields `op`, `call`, `branches`, `loop`, `alloc` and `free` a statement has determines its kind.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 
 
 def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a statement as the kind that its fields determine, so that errors mention this kind only."""
+    """Validate a statement as the kind that its fields determine, so that errors do not mention other kinds."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()
@@ -105,7 +105,7 @@ register_fields("body", *_KINDS.values())
 
 
 def nested_blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
-    """Return the statement lists directly inside a statement, each with its location in that statement."""
+    """Return the statement lists directly inside a statement, each with its location within that statement."""
     if isinstance(statement, Operation):
         return [(("body",), statement.body)] if statement.body else []
     if isinstance(statement, Repetition):
@@ -116,7 +116,7 @@ def nested_blocks(statement: Statement) -> list[tuple[Location, tuple[Statement,
 
 
 def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
-    """Yield the statements of a body with their locations, in program order and including nested statements."""
+    """Yield the statements of a body with their locations, in program order, each before its nested statements."""
     stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
     while stack:
         item = next(stack[-1], None)
@@ -133,15 +133,15 @@ def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator
 
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
-    """Yield (field, index, name) for each buffer that a statement names itself, outside of nested statements."""
-    known = type(statement).model_fields  # As getattr of a missing field is slow, check the known fields first.
+    """Yield (field, index, name) for each buffer that a statement itself names, without its nested statements."""
+    known = type(statement).model_fields  # Calling getattr for a missing field is slow, so check known fields first.
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name
 
 
 def flatten_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
-    """Return a copy of a statement in which tuples are replaced by their buffers, also in nested statements."""
+    """Return a copy of a statement, and of its nested statements, in which tuples are replaced by their buffers."""
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
         for field in ("inputs", "outputs")

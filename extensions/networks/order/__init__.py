@@ -1,1 +1,1 @@
-"""The question `order`: it finds the order of operations with the least peak, with or without recomputation."""
+"""The question `order`, which finds the operation order with the lowest peak, with or without recomputation."""

@@ -22,9 +22,9 @@ Graph = Annotated[
     SkipJsonSchema[OperationGraph | None],
     WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
 ]
-"""A graph in an answer. A graph that was already validated is not validated again."""
+"""The type of a graph in an answer, which is not validated again if it was validated already."""
 _SHOWN = 8
-"""The maximum number of offloaded tensors that the printed table lists."""
+"""The maximum number of offloaded tensors that a printed table lists."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Recomputed(Answer):
     points: tuple[RecomputedPoint, ...]
 
     def lines(self) -> Iterator[str]:
-        """Yield the points as the rows of a printed table."""
+        """Yield the points as rows of a printed table."""
         first = self.points[0]
         yield f"cost         {self.cost:>20,}"
         columns = f"{'extra cost':>20}  {'of all':>8}  {'at least':>20}  {'clones':>8}"
@@ -198,7 +198,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer for an order of a graph, with the fields that follow from its peaks and its plan."""
+        """Return the answer for an order of a graph, with the fields that follow from its peaks and from its plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",
@@ -223,7 +223,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def answer_without_plan(self, within: int | None) -> Self:
-        """Return this order as the answer of a recomputation that planned no program in time."""
+        """Return this order as the answer of a recomputation that could plan no program within the time limit."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

@@ -1,6 +1,6 @@
-"""Certificates that no order of operations has a lower peak: by a state, a flow, or a complete search.
+"""Certificates that no order of operations has a lower peak, by a state, a flow, or a complete search.
 
-While an operation runs, the set of finished operations contains its predecessors, and is closed under predecessors. The
+While an operation runs, the set of finished operations contains all predecessors of the operation and of the set. The
 minimum of the live bytes over all such sets is a minimum cut, which a flow of the same value proves.
 `checkers/order.py`, which is independent of memplan, checks the certificate.
 """
@@ -32,7 +32,7 @@ from memplan.solvers.search.meanwhile import polling_flag
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
 _CHECKER: Any = checker
-"""The checker, without type annotations, since it also runs without memplan."""
+"""The checker, which has no type annotations because it also runs without memplan."""
 
 
 def certify_order(
@@ -40,9 +40,9 @@ def certify_order(
 ) -> BoundCertificate:
     """Return a certificate, checkable without memplan, that no order of a graph has a peak below the answer's bound.
 
-    The certificate is absent, with a `reason`, if a complete search exceeds the time limit or 10 MB, if overwriting
-    outputs make the cut larger than a flow can prove, or if the operations have regions, whose orders it does not
-    cover.
+    The certificate is absent, with a `reason`, in three cases: a complete search exceeds the time limit or 10 MB,
+    overwriting outputs make the cut larger than a flow can prove, or operations have regions, whose orders a
+    certificate does not cover.
     """
     witness, least = answer.witness, answer.lower_bound
     assert witness is not None
@@ -68,7 +68,7 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate with these lines if the checker accepts it, else the reason for its rejection."""
+    """Return the certificate with these lines if the checker accepts it, or else the reason why it is rejected."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -81,7 +81,7 @@ def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) ->
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
     """Return a maximum flow from earlier to later operations, one line for each arc; None if the time is over.
 
-    The nodes are operations, tensors, and a sink for all operations that cannot have run.
+    The nodes are operations, tensors, and one sink for all operations that cannot have run.
     """
     n = len(graph.ops)
     sink = n + len(graph.size)
@@ -93,7 +93,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     price[sink] = ENDLESS
     for tensor, size in enumerate(graph.working_bytes):
         maker, node = graph.maker[tensor], n + tensor
-        # A tensor that is written only after an operation is not alive while the operation runs, so skip the tensor.
+        # A tensor written only after the operation is not alive while it runs, so skip the tensor.
         if size == 0 or (maker is not None and where[maker] == sink):
             continue
         if maker is None or maker in before:
@@ -122,7 +122,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
 
 
 def _forced_neighbours(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return the predecessors of an operation and its successors, both transitively."""
+    """Return all operations that must run before an operation, and all that must run after it."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

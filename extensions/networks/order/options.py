@@ -1,4 +1,4 @@
-"""The options of questions that change the order of operations, and the reader of their graphs."""
+"""The options of questions that change the order of operations, and the reader of the graphs of these questions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Goal = Literal["alive", "placed"]
 
 
 def _parse_share(value: object) -> object:
-    """Return the fraction in a text such as 10%; numbers are returned unchanged."""
+    """Return the fraction that a text such as 10% states; numbers stay unchanged."""
     if not isinstance(value, str):
         return value
     percent = percentage(value)
@@ -42,7 +42,7 @@ Part = Annotated[float, BeforeValidator(_parse_share), Field(ge=0, allow_inf_nan
 
 
 def _parse_limit(value: object) -> object:
-    """Return the bytes in a text such as 64KiB; numbers and shares such as 80% are returned unchanged."""
+    """Return the bytes that a text such as 64KiB states; numbers, and shares such as 80%, stay unchanged."""
     if not isinstance(value, str):
         return value
     if not value.endswith("%"):
@@ -75,7 +75,7 @@ class GraphOptions(SearchOptions):
     )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph with these options applied: counted weights and in-place operations."""
+        """Return the graph to which these options are applied: with counted weights and operations in place."""
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
@@ -126,7 +126,7 @@ class OrderOptions(GraphOptions):
     )
 
     def check(self) -> None:
-        """Raise OptionError for options that cannot be combined."""
+        """Raise OptionError for options that must not be combined."""
         alone = _PLAIN if self.recompute else _RECOMPUTE
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             rule = "must not be given" if self.recompute else "must be given"
@@ -137,17 +137,17 @@ class OrderOptions(GraphOptions):
 
     @property
     def limit(self) -> int | None:
-        """The limit of the peak in bytes, or None."""
+        """The limit on the peak in bytes, or None if there is no limit."""
         assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
         return self.within
 
     def resolve_limit(self, given_peak: int) -> OrderOptions:
-        """Return the options with a limit in bytes; a limit that is a share is multiplied by the given peak."""
+        """Return the options with the limit in bytes; a share is multiplied by the peak of the given order."""
         share = share_of(self.within) if isinstance(self.within, str) else None
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
-    """Return the graph in a file with unaligned sizes: the search applies the alignment, so sizes are rounded once."""
+    """Return the graph in a file with unaligned sizes, because the search applies the alignment: rounding once."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

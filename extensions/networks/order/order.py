@@ -1,4 +1,4 @@
-"""The question `order`: it finds the order of operations with the least peak, with recomputation on request."""
+"""The question `order`, which finds the operation order with the lowest peak and, on request, recomputations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.questions.question import ChartView, Control, Question
 from memplan.solvers.search.control import ignore_report
 
 _CERTIFICATE_SHARE = 0.25
-"""The fraction of the time that is reserved for a requested certificate."""
+"""The fraction of the time that is reserved for the certificate, if one is requested."""
 _AFTER = 1.5
-"""The time reserved for the steps after a search, as a multiple of the time spent on the given order."""
+"""The time reserved for the steps after a search, as a multiple of the time that the given order took."""
 _SHOWN = 8
-"""The maximum number of operations that are listed with their chosen alternatives."""
+"""The maximum number of operations that are listed with the alternatives chosen for them."""
 _PROOFS = {
     "state": "a state that every order has",
     "need": "what one operation needs",
@@ -54,12 +54,12 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     note, began = running.note or ignore_report, running.deadline.passed_s
     given = answer_for_given_order(asked)
     options = options.resolve_limit(given.peak)
-    # Report the given order first, so that even the shortest time limit yields an answer.
+    # Even the shortest time limit must yield an answer, so report the given order first.
     first_answer = given.answer_without_plan(options.limit) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
-    # The steps after the search do not check the time limit, so reserve time for these steps.
+    # The steps after the search do not check the time limit, so reserve time for them.
     running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         found: OrderAnswer = load_search("recompute")(asked, options, running)
@@ -80,7 +80,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:
-    """Yield the answer as rows of a table."""
+    """Yield the rows of the printed answer."""
     share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
     count = len({*found.order})
     yield f"operations   {count:>20,}" + (f", in {len(found.order):,} runs" if count < len(found.order) else "")
@@ -105,7 +105,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
 
 
 def _refutation(values: InputValues, found: OrderAnswer) -> str | None:
-    """Return the reason why an answer from another machine contradicts the graph, or None if it is consistent."""
+    """Return why an answer from another machine contradicts the graph, or None if the answer is consistent."""
     graph: OperationGraph = values["options"].variant(values["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
         try:

@@ -1,4 +1,4 @@
-"""Joint search for an order and a plan: the order whose verified plan needs the fewest bytes."""
+"""The joint search for an order and a plan, which finds the order whose verified plan needs the fewest bytes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from memplan.solvers.search.control import Control
 
 Pose = Callable[[Sequence[int]], Problem]
 _ORDER_SHARE = 0.8
-"""The fraction of the time for the search for orders, which ends earlier once optimality is proved."""
+"""The fraction of the time for the search for orders, which ends earlier if optimality is proved."""
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
 """The seconds for the first plan of each order, and the fraction of the remaining time for better plans of the best."""
 _LEAST_S = 3.0
-"""The minimum time for plans in seconds if live bytes determine the order; plans get at least its search time."""
+"""The minimum time for plans, in seconds, if live bytes determine the order; plans get at least the search's time."""
 _SHORTEST_S = 0.02
 _WITH_NEAREST, _ONE = 2, 1
 _PLANNED_PER_S = 50_000
-"""A lower bound on the number of operations planned per second."""
+"""A lower bound on the number of operations of an order that are planned per second."""
 _SEEDS, _LONG = 8, 2
 """The number of random orders to plan (half of it if live bytes are the goal), and of orders to plan for longer."""
 
@@ -45,14 +45,14 @@ def order_and_place(
     goal: Goal = "alive",
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan for it with the least peak; independent code checks both.
+    """Find an order with a plan so that the peak is as low as possible; independent code checks both.
 
     Regions are ordered first, for at most half of the time, and the graph with these orders is planned. With the goal
-    `alive`, the order has the least live peak and, among such orders, the least peak of its plan. With `placed`, only
-    the peak of the plan counts: plans are computed until the limit, also for orders with slightly more live bytes.
-    Among equal orders, the fewest moves from the given order are preferred. `on_order` receives the best order before
-    plans are computed. Raises OperationsError for an alignment below 1, and InvalidPlanError for an order that a check
-    rejects.
+    `alive`, the order has the lowest live peak and, among such orders, the plan with the lowest peak. With the goal
+    `placed`, only the peak of the plan counts: plans are computed until the time limit, also for orders with slightly
+    more live bytes. Of equally good orders, the one with the fewest moves from the given order is preferred. `on_order`
+    receives the best order before plans are computed. Raises OperationsError for an alignment below 1, and
+    InvalidPlanError if a check rejects the order.
     """
     inside = order_regions(graph, control)
 
@@ -69,12 +69,12 @@ def order_and_plan(
     control: Control,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan as `order_and_place` does; `pose` returns the problem of an order."""
+    """Find an order and a plan as `order_and_place` does; `pose` returns the problem of placing buffers in an order."""
     began = time.monotonic()
     limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
-        # With the goal "alive", plans only choose among orders with equal live peaks, so plans need little time.
+        # With the goal `alive`, plans only choose among orders of equal live peak, so little time suffices for them.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
@@ -84,7 +84,7 @@ def order_and_plan(
     order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
-    # If the search for orders ends early with a proof, plans get the remaining time of the search.
+    # If the search for orders ends early with a proof, plans get its remaining time.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -106,10 +106,10 @@ class _PlannedOrder(NamedTuple):
 
 @dataclass(eq=False)
 class PlannedOrders:
-    """The orders that were planned, with their plans; `own` is the order that the search found.
+    """The orders that were planned, with their plans; `own` is the order that the search for orders found.
 
-    `rest_s` is the remaining time of a deterministic search in seconds, and `least` the best plan's peak. The search
-    ends at a peak of at most `enough`.
+    `rest_s` is the remaining time, in seconds, of a search with counted work, and `least` the lowest peak of a plan.
+    The planning ends at a peak of at most `enough`.
     """
 
     graph: OperationGraph
@@ -127,18 +127,18 @@ class PlannedOrders:
         self.peak = peak_of(self.graph, self.own)
 
     def best_order(self, goal: Goal) -> _PlannedOrder:
-        """Plan orders until a plan needs only the live bytes, or the time is over; return the best order."""
+        """Plan orders until the peak of a plan equals its live peak, or the time is over; return the best order."""
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The search's own order has a plan without gaps more often than random orders, so plan the own order first.
+        # Plans of the search's own order have no gaps more often than plans of random orders, so plan it first.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= max(self.peak, self.enough) or self._is_over):
                 self._improve_plan(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
-        # Try further nearby orders if the search's own order has a plan without gaps, but the nearest order does not.
+        # If the search's own order has a plan without gaps but the nearest order has none, try other nearby orders.
         for order in preferred[1:] if self.least <= self.peak < near else ():
             if self._is_over or ((peak := self._plan_briefly(order)) is not None and peak <= self.peak):
                 break
@@ -148,11 +148,11 @@ class PlannedOrders:
 
     @property
     def _remaining_s(self) -> float:
-        """The seconds left, by the clock or by counted work."""
+        """The remaining seconds, by the clock or by counted work."""
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
-        """Return True if the remaining time is too short to plan a large graph `plans` times."""
+        """Return True if the remaining time does not suffice to plan a large graph `plans` times."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
@@ -161,14 +161,14 @@ class PlannedOrders:
         return self.left.is_over or self._remaining_s <= 0
 
     def _plan_each(self, orders: Iterable[tuple[int, ...]]) -> None:
-        """Plan orders, at least the first one, until a plan needs only the live bytes."""
+        """Plan orders, at least the first one, until the peak of a plan equals its live peak."""
         for order in orders:
             if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly and return its peak, or None if it was planned before or cannot improve on the best."""
+        """Plan an order briefly; return its peak, or None if it was planned before or cannot beat the best plan."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
@@ -186,7 +186,7 @@ class PlannedOrders:
             self.least = min(self.least, plan.peak)
 
     def _solve_within(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
-        """Return a plan computed within a time limit; without a `start`, by greedy orders and local search only.
+        """Return a plan computed within a time limit; without a `start`, use greedy orders and local search only.
 
         The first plan is computed even if the search is cancelled.
         """
@@ -202,11 +202,11 @@ class PlannedOrders:
         )
 
     def _random_orders(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield random orders with the least live peak and, if plans are the goal, some with slightly more."""
+        """Yield random orders of the lowest live peak and, if plans are the goal, some of slightly higher ones."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
-            # The first half of random orders has the least live peak; the others may reach the peak of the best plan.
+            # The first half of random orders has the lowest live peak; the others may reach the best plan's peak.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self.search.random_order(budget, seed)
             if other is not None and peak_of(self.graph, other) <= budget:

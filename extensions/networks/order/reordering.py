@@ -1,4 +1,4 @@
-"""Files and programs with reordered operations, and the resulting problems."""
+"""Files and programs with reordered operations, and the problems that result from the new orders."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The answer for a better order of a file's operations, with its plan, and the reordered program, if any.
+    """The answer for a better order of the operations in a file, with its plan and, if any, the reordered program.
 
-    `warnings` has the findings from reading the model.
+    `warnings` has the findings from reading the file.
     """
 
     answer: OrderAnswer
@@ -37,14 +37,14 @@ class ReorderedFile:
     warnings: tuple[Finding, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer's fields and, if the file contains a program, its reordered operations."""
+        """Return the fields of the answer and, if the file contains a program, the reordered operations."""
         facts = self.answer.model_dump()
         if self.operations is not None:
             facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
         return facts
 
     def lines(self) -> Iterator[str]:
-        """Yield the summary of the order as lines of text."""
+        """Yield the lines of text that summarise the order."""
         answer = self.answer
         yield f"reordered: {answer.moves:,} of {count_text(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
@@ -53,7 +53,7 @@ class ReorderedFile:
 def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> ReorderedFile:
     """Reorder the operations of a model, a program or a graph, so that its plan needs fewer bytes.
 
-    Raises FormatError and OperationsError for an invalid file, and OptionError for a file without operations.
+    Raises FormatError or OperationsError for an invalid file, and OptionError for a file without operations.
     """
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
@@ -70,7 +70,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
 
 
 def _json_fields(data: bytes) -> dict[str, Any]:
-    """Return the object in a JSON file, or an empty one for any other file."""
+    """Return the object in a JSON file, or an empty object for any other file."""
     try:
         value = memplan_json.parse(data)
     except FormatError:
@@ -83,11 +83,11 @@ def reorder_program(
     control: Control,
     facts: ProgramFacts | None = None,
 ) -> ReorderedFile:
-    """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
+    """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan these buffers.
 
-    Buffers are then alive from their first to their last use, regardless of `alloc` and `free`. Branches, loops and
+    Buffers are then alive from their first to their last use, whatever `alloc` and `free` state. Branches, loops and
     called functions keep their inner order, and operations with effects stay in order. No operation overwrites an
-    input, since a program does not state where that is allowed. Raises OperationsError for a program without a graph.
+    input, because a program does not state where that is allowed. Raises OperationsError for a program without a graph.
     """
     drawn = program_graph(remove_scopes(operations), facts)
 

@@ -1,4 +1,4 @@
-"""Workspaces of operations with regions, enlarged so that all tensors inside these regions fit."""
+"""The workspaces of operations with regions, enlarged so that all tensors inside the regions fit into them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memplan.planner.model.rows import Buffer
 from memplan.solvers.portfolio.solve import solve
 
 _SECONDS = 0.25
-"""The time limit for planning the regions of one operation, in counted seconds."""
+"""The time limit for planning the regions of one operation, in seconds of counted work."""
 
 
 def enlarge_workspaces_for_regions(graph: OperationGraph, *, alignment: int) -> OperationGraph:
     """Return a graph whose workspaces have room for all tensors that regions count.
 
-    The work of an operation is a number of bytes, some of which are in tensors that its regions read or write. A
-    contiguous workspace of that size may thus be too small for the regions.
+    The work of an operation is a number of bytes, some of which are in tensors that its regions read or write. So a
+    contiguous workspace of that size may be too small for the regions.
     """
     if not any(row.regions for row in graph.ops):
         return graph

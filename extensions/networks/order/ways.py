@@ -1,6 +1,6 @@
-"""Alternatives of operations: orders are found with the least work, then the cheapest fitting alternatives are chosen.
+"""The choice of alternatives: orders are found with the least work, then the cheapest alternatives that fit are chosen.
 
-An operation's workspace counts only while it runs, so no order has a lower peak with other alternatives.
+The workspace of an operation counts only while the operation runs, so other alternatives cannot lower an order's peak.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Ways = tuple[int, ...]
 
 
 def alternatives_of_least_work(graph: OperationGraph) -> Ways:
-    """Return, for each operation, the alternative with the least work; among equal ones, the cheapest."""
+    """Return the number of each operation's alternative with the least work; ties go to the least cost."""
     return _cheapest_ways(graph, [min(work for work, _ in row) for row in _work_and_cost(graph)])
 
 
 def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer with the cheapest alternative of each operation that does not raise a peak.
+    """Return the answer with, for each operation, the cheapest alternative that does not raise a peak.
 
-    `found` is the best order with the alternatives `ways`, which have the least work.
+    `found` is the best order for the alternatives in `ways`, which have the least work.
     """
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
@@ -51,7 +51,7 @@ def choose_cheapest_ways(
 
 
 def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return (work, cost) of each operation's alternatives; the first pair is the operation itself."""
+    """Return (work, cost) of each operation's alternatives, in which the first pair is the operation itself."""
     costs = costs_of(graph)
     return [
         [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
@@ -60,7 +60,7 @@ def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return each operation's cheapest alternative whose work fits in its room; ties go to the least work."""
+    """Return each operation's cheapest alternative whose work fits in its room; equal costs go to the least work."""
     ways = []
     for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

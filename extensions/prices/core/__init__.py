@@ -1,4 +1,4 @@
-"""The compiled search for prices of pairs: exact search of small pieces, annealing, and cuts from cliques."""
+"""The compiled loops of the search for prices: exact search of small pieces, annealing, and cuts from cliques."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The tables of the kernels that search pieces for the least price and for cheaper plans; see the C++ files here."""
+"""The tables of the kernels that search pieces for the least price and for cheaper plans, written in C++ here."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Rows
 
 NEVER = -1
-"""The price of pairs that must not meet, as a marker."""
+"""The marker in place of a price, for a pair that must not meet."""
 
 
 class PieceTable(NamedTuple):
-    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two per pair; offsets are in units.
+    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets are in units.
 
-    Buffer v starts at lowest[v] + k * step[v], at most at highest[v], with which it ends at the pool's end. The entries
-    first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers or, if `grid` is
-    above 1, if both touch the same cell of the grid. Cells begin at offsets o with (o + shift) % grid == 0.
+    Buffer v starts at lowest[v] + k * step[v] and at most at highest[v], from where it ends at the pool's end. The
+    entries first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers. If its
+    `grid` is above 1, the pair meets if both buffers touch one cell of the grid. Cells begin at offsets o with (o +
+    shift) % grid == 0.
     """
 
     size: I64  # (n,): size of each buffer, in units
@@ -37,59 +38,59 @@ MOST_BUFFERS = 64
 
 
 class LeastPrice(NamedTuple):
-    """The task of finding a plan cheaper than `upper` for a piece with few buffers.
+    """The input and output of the exact search for a plan cheaper than `upper`, for a piece with few buffers.
 
-    The kernel fills `at` with the starts of the best plan, and `counts` with (nodes, lower bound on the price, price or
-    `upper`).
+    The kernel writes the starts of the best plan into `at`, and three numbers into `counts`: nodes, lower bound on the
+    price, and the best price or `upper`.
     """
 
     upper: int
     most_nodes: int
     at: I64  # (n,): output, the start of each buffer in the best plan
-    counts: I64  # (3,): output, the nodes, the lower bound on the price, and the best price or `upper`
+    counts: I64  # (3,): output, number of nodes, lower bound on the price, and best price or `upper`
     flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_price = LIBRARY.kernel("least_price", tables=2)
-"""`least_price(piece, run)`: search exactly; return 1 if complete, or 0 if stopped by the node limit or flag[0]."""
+"""`least_price(piece, run)`: search exactly; return 1 if complete, 0 if the node limit or flag[0] ended the search."""
 
 
 STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """The task of finding a plan cheaper than `upper` by branching on the orders of `k` priced pairs.
+    """The input and output of a search for a plan cheaper than `upper`, by branching on the orders of `k` priced pairs.
 
-    The search ends at a price of `least`. The set of pairs that meet must differ in at least distance[q] pairs from the
-    set known[q]. Buffer v must not be below buffer twin[v], unless that is -1. A plan costs at least (base + sum of
-    charge over the pairs that meet) / scale. The kernel fills `at` with the best plan, and `counts` with (nodes, price
-    or `upper`).
+    The search ends at a price of `least`. The set of pairs that meet must differ from the set known[q] in at least
+    distance[q] pairs. Buffer v must not be below buffer twin[v], unless that is -1. Each plan costs at least (base +
+    sum of the charges of pairs that meet) / scale. The kernel writes the best plan into `at`, and two numbers into
+    `counts`: nodes, and the best price or `upper`.
     """
 
     known: Rows  # (m, k): known sets of pairs that meet, one set per row and one pair per column
-    distance: I64  # (m,): least number of pairs by which the set must differ from each known set
-    twin: I64  # (n,): buffer below which each buffer must not be, or -1
-    guide: I64  # (n,): start of each buffer in a guiding plan, whose order of each pair is tried first
-    charge: I64  # (k,): charge of each pair if the pair meets
+    distance: I64  # (m,): minimum number of pairs by which the set must differ from each known set
+    twin: I64  # (n,): buffer that each buffer must not be below, or -1 if there is none
+    guide: I64  # (n,): start of each buffer in a guiding plan; its order of each pair is tried first
+    charge: I64  # (k,): amount that each pair adds to the lower bound if it meets
     base: int
     scale: int
     least: int
     upper: int
     most_nodes: int
     at: I64  # (n,): output, the start of each buffer in the best plan
-    counts: I64  # (2,): output, the nodes, and the best price or `upper`
+    counts: I64  # (2,): output, number of nodes, and best price or `upper`
     flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 least_orders = LIBRARY.kernel("least_orders", tables=2)
-"""`least_orders(piece, orders)`: return the least price, -1 for none, or STOPPED by the node limit or flag[0]."""
+"""`least_orders(piece, orders)`: return the least price, -1 if there is none, or STOPPED by the limit or flag[0]."""
 
 
 class Walk(NamedTuple):
-    """An annealing walk at one temperature `heat`, in units of price, from plan `at` until the best costs `goal`.
+    """A walk (annealing) at the temperature `heat`, in units of price, from plan `at` until the best price is `goal`.
 
-    The kernel updates `at` and `best`, the best plan so far. `numbers` are the random state (not 0), and the prices of
-    the two plans.
+    The kernel updates `at` and `best`, the best plan so far. `numbers` has the random state (not 0), and the prices of
+    these two plans.
     """
 
     at: I64  # (n,): start of each buffer in the present plan
@@ -102,14 +103,15 @@ class Walk(NamedTuple):
 
 
 walk = LIBRARY.kernel("walk", tables=2)
-"""`walk(piece, walk)`: return the price of the best plan. The sum of all prices must be below 2^33."""
+"""`walk(piece, walk)`: return the price of the best plan; the sum of all prices must be below 2^33."""
 
 
 class Cliques(NamedTuple):
-    """The search for cliques of buffers that violate the current solution; `saved` has the units that each pair saves.
+    """A search for cliques of buffers that violate the current solution; `saved` has the units that each pair saves.
 
     pair[u, v] is 0 if the two buffers may meet without a price, -1 if they must not meet, and else the number of their
-    pair plus 1. The kernel fills `found` with cliques of more than `least` excess units, each preceded by its size.
+    pair plus 1. The kernel writes cliques of more than `least` excess units into `found`, each one preceded by its
+    size.
     """
 
     size: I64  # (n,): size of each buffer, in units
@@ -124,11 +126,11 @@ class Cliques(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """A linear program with `m` rows and `c` columns: maximize the gain, with the cost of each row within its price.
+    """A linear program with `m` rows and `c` columns: maximise the gain while the cost of each row is within its price.
 
-    A row may exceed its price if the gain pays for it. The entries first[j]:first[j + 1] of column j are rows and
-    values. The kernel fills `level` with the column values and `dual` with the row values of the solution; `basis` is
-    scratch space.
+    A row may exceed its price if the gain pays for the excess. The entries first[j]:first[j + 1] of column j are rows
+    and values. The kernel writes the column values of the solution into `level`, and the row values into `dual`;
+    `basis` is scratch space.
     """
 
     price: F64  # (m,): price of each row
@@ -144,6 +146,6 @@ class Packing(NamedTuple):
 
 
 find_cliques = LIBRARY.kernel("find_cliques", tables=1)
-"""`find_cliques(cliques)`: fill `found`, and return the number of cliques."""
+"""`find_cliques(cliques)`: write cliques into `found`, and return their number."""
 pack_prices = LIBRARY.kernel("pack_prices", tables=1)
-"""`pack_prices(packing)`: solve the linear program, and return the number of pivots."""
+"""`pack_prices(packing)`: solve the linear program, and return the number of pivots that this took."""

@@ -1,4 +1,4 @@
-"""Compiled searches for recomputation."""
+"""The compiled searches for recomputation and for offloaded tensors."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Offload: tensors may be sent over a link to another memory and fetched again, besides being kept or recomputed."""
+"""Offload: besides keeping or recomputing a tensor, a program may send it to another memory and fetch it again."""

@@ -1,8 +1,8 @@
 """Lower bounds on the time of programs with a link, by the bytes that must leave memory during one operation.
 
-While operation v runs for the first time, all its predecessors have run, and none of its successors. Of the tensors
-needed both before and after it, all bytes above the limit are absent during that run: they are recomputed later, which
-takes extra time, or they are sent before it and fetched after it.
+When operation v first runs, all its predecessors have run, and none of its successors has. Consider the tensors that
+are needed both before and after this run: their bytes above the limit are absent during the run. Either operations
+recompute them later, which takes extra time, or the link sends them before the run and fetches them after it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class _OperationMemory(NamedTuple):
     """The bytes that one operation needs, and the tensors that may be absent while it runs.
 
     `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, cheapest first.
-    `movable` counts all bytes that may be absent, `sendable` the bytes that can be sent, at most `per_unit` bytes per
-    unit of time. `before` and `behind` are the minimum times of the operations before and after the run. `sent` is the
-    time before the first of these tensors can be sent, `fetched` the time needed after the last fetch.
+    `movable` is the number of bytes that may be absent; `sendable` of them can be sent, at most `per_unit` per unit of
+    time. `before` and `behind` are the minimum times of the operations before and after the run. `sent` is the time
+    before which no tensor can be sent, and `fetched` the time needed after the last fetch.
     """
 
     needed: int
@@ -41,17 +41,17 @@ class _OperationMemory(NamedTuple):
 
 
 class LinkedBound:
-    """The lower bounds on the time of programs of a graph with a link, for any limit of the peak."""
+    """Lower bounds on the time of programs of a graph with a link, for any limit on the peak."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # The bytes at the start and at the end are alive in every program, so no limit can be below these bytes.
+        # Every program has the bytes at its start and at its end in memory, so no limit can be below them.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the time beyond one run of each operation within a limit, or None."""
+        """Return a lower bound on the time beyond one run of each operation within a limit; None if infeasible."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -64,13 +64,13 @@ class LinkedBound:
         return most
 
     def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the minimum time, at least `known`, to remove `over` bytes in one operation, or None."""
+        """Return the minimum time, at least `known`, to remove `over` bytes during an operation; None if impossible."""
         if over > row.movable:
             return None
         if self._is_long_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # Doubling of the time ends, because in some finite time everything can be recomputed or transferred.
+        # In some finite time, all bytes can be recomputed or transferred, so doubling the time ends.
         while not self._is_long_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:
@@ -79,7 +79,7 @@ class LinkedBound:
         return high
 
     def _is_long_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
-        """Return False if the extra time is too short to transfer all bytes that are not recomputed."""
+        """Return False if `extra` time is too short to send and fetch all bytes that are not recomputed."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):

@@ -1,4 +1,4 @@
-"""The complete search for the fastest program with a link, over all orders, runs and transfers of a small graph."""
+"""The complete search for the fastest program of a small graph with a link, over all orders, runs and transfers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memplan.solvers.search.control import Control
 _ENDLESS = 2**60
 _MOST = 2**50
 MOST_STATES = 100_000
-"""The maximum number of states visited, which takes about a second."""
+"""The maximum number of states to visit, which takes about a second."""
 _STEPS = 64
-"""The maximum number of steps of a program, as a multiple of the number of operations."""
+"""The maximum number of steps in a program, as a multiple of the number of operations."""
 WORK_PER_STATE = 80_000
 
 
 @dataclass(frozen=True)
 class FastestProgram:
-    """The steps of a fastest program, or None, and a lower bound on the time of all programs.
+    """The steps of a fastest program, or None, and a lower bound on the time of every program.
 
-    The bound is None if no program exists.
+    The bound is None if no program is possible.
     """
 
     steps: tuple[Step, ...] | None
@@ -33,7 +33,7 @@ class FastestProgram:
 
 
 def can_search(program: LinkedGraph) -> bool:
-    """Return True if a graph is small enough to search all its programs, without overwriting and regions."""
+    """Return True if a graph is small enough to search all its programs, and has neither overwriting nor regions."""
     graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
     return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
@@ -42,7 +42,7 @@ def can_search(program: LinkedGraph) -> bool:
 def search_all(
     program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
 ) -> FastestProgram:
-    """Search for the fastest program in a budget that takes at most `most` time; visit up to `states` states."""
+    """Search for the fastest program within a budget in bytes and a time of `most`; visit at most `states` states."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))
@@ -68,7 +68,7 @@ def search_all(
 
 
 def _drop_unneeded(steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps without sends of tensors that are not fetched afterwards."""
+    """Return the steps without sends of tensors that are never fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):
         if step.kind == "fetch":

@@ -1,4 +1,4 @@
-"""The Pareto frontier of time and peak with a link: each point is replayed, planned, and executed on its addresses."""
+"""The Pareto frontier of time and peak for programs with a link; each point is replayed, planned, and executed."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from memplan.solvers.search.control import Control
 WORK_PER_S = 400_000_000
 _SEARCH_SHARE = 0.6
 _WORK = 10_000_000
-"""The work units of the first search from a sequence of runs; each further search doubles them."""
+"""The work units of the first search from a sequence of runs; each further search gets twice as many."""
 _CHANGES = 64
-"""The number of changes of a sequence tried with each search; each change gets an equal share of its work."""
+"""The number of changes of a sequence that are tried with each search; all changes share the work equally."""
 _IDLE = 6
-"""A sequence is abandoned after this many searches without an improvement."""
+"""The number of searches from a sequence without an improvement, after which the sequence is abandoned."""
 _STATES_OF_A_POINT = 20_000
-"""The maximum number of states searched for each point if there is no limit."""
+"""The maximum number of states to search for each point if no limit is given."""
 _LOWER, _MARGIN = 6, 0.005
-"""The maximum number of lower limits to try if plans exceed the given limit, and the margin that each adds."""
+"""The maximum number of lower limits to try if plans exceed the given limit, and the margin that each one adds."""
 _SENT_S = 3e-4
-"""The minimum time per operation, in seconds, for trying to offload: steps are written, planned and replayed."""
+"""The minimum time per operation, in seconds, for trying offloads: steps must be written, planned and replayed."""
 _SEQUENCES = 32
-"""The approximate number of sequences from the search without a link that are tried."""
+"""The approximate number of sequences to try from the search without a link."""
 _IMPROVED = 4
-"""The number of fastest sequences for which the search varies the offloaded tensors."""
+"""The number of fastest sequences for which the search tries other offloaded tensors."""
 
 
 def add_link_points(
@@ -54,9 +54,9 @@ def add_link_points(
     sequences: Sequence[Sequence[int]],
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer without a link, extended by the points that a link adds, and with bounds that hold for both.
+    """Return the answer without a link, extended by points with transfers, and with bounds that hold for all points.
 
-    The search starts from the points without a link, and from the given other sequences of runs.
+    The search starts from the points without a link, and from other given sequences of runs.
     """
     recomputed = alone.recomputed
     if recomputed is None or not recomputed.points:
@@ -89,19 +89,19 @@ def add_link_points(
 
 
 class _Try(NamedTuple):
-    """A sequence of runs, and the choice of tensors that are offloaded while it runs."""
+    """A sequence of runs, and the tensors chosen to be offloaded while it runs."""
 
     runs: Runs
     chosen: TransferChoice
 
     @property
     def time(self) -> int:
-        """The time at which the last step ends."""
+        """The time at which the last step of the sequence ends, with its transfers."""
         return self.chosen.time
 
 
 class _Search:
-    """The search for points of a graph with a link, from points without it."""
+    """The search for points of a graph with a link, which starts from points without a link."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class _Search:
         self.floor = max(peak_lower_bound(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # An operation with regions becomes a single run with one workspace, and is never repeated.
+        # An operation with regions counts as a single run with one workspace, and it never runs again.
         roomy = enlarge_workspaces_for_regions(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
-        # Without a limit, each of the many points has little time, so search fewer states.
+        # Without a limit, there are many points with little time for each, so search fewer states.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
@@ -136,7 +136,7 @@ class _Search:
         return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:
-        """Return the points, with and without transfers, that no other point dominates."""
+        """Return all undominated points, with and without transfers."""
         within, points = self.options.limit, list(self.known)
         is_late = not self.control.counts_work and self.control.remaining_s < _SENT_S * len(self.graph.ops)
         if within is not None:
@@ -147,28 +147,28 @@ class _Search:
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._points_by_limits(sorted(limits, reverse=True))
         rows = drop_dominated(points, self.options, self.most)
-        # The checker of a bound does not support links, so omit the operation that proves the bound.
+        # The checker of the bound's proof does not support links, so omit the operation that proves the bound.
         return [
             row.model_copy(update={"extra_cost_lower_bound": self.time_bound(row.peak) or 0, "bound_operation": None})
             for row in rows
         ]
 
     def time_bound(self, limit: int | None) -> int | None:
-        """Return a lower bound on the extra time of programs within a limit, or None if no program is within it."""
+        """Return a lower bound on the extra time of programs within a limit; None if no program is within it."""
         if limit is None:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
         for at, bound in self.bounds.items():
-            # A bound on the time for a larger limit also holds for a smaller limit.
+            # Programs within a smaller limit are also within a larger one, so bounds for larger limits hold as well.
             if limit <= at and most is not None:
                 most = None if bound is None else max(most, bound)
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; if plans exceed it, programs with lower live peaks are planned too."""
+        """Return points within a limit; if plans exceed it, also plan programs with lower live peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            # With counted work, each search gets half the work of the previous search.
+            # With counted work, all searches must fit, so each search gets half the work of the previous one.
             found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
@@ -180,9 +180,9 @@ class _Search:
         return points
 
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return the points of programs within each of the falling limits."""
+        """Return points of the fastest programs found within each of several falling limits."""
         found = []
-        # The time may be short, so visit limits from the whole range first.
+        # The time may not suffice for all limits, so begin with limits from the whole range.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]
         for k, limit in enumerate(limits):
             if k and self.control.is_over:
@@ -204,7 +204,7 @@ class _Search:
         return points
 
     def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the fastest steps within a limit, or None if they are not faster than the best known program."""
+        """Return the fastest steps found within a limit, or None if the best known program is as fast."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
         goal = self.time_bound(limit)
@@ -228,21 +228,21 @@ class _Search:
         return best
 
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
-        """Return a choice of offloaded tensors for each sequence that may beat the best one, fastest first."""
+        """Choose offloaded tensors for each sequence that may beat the best one; return the choices, fastest first."""
         tries = list[_Try]()
-        # Try the sequence without clones first, then the sequences whose peaks are closest to the limit.
+        # The sequence without clones and sequences of peaks near the limit are most promising, so try them first.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Try(runs, chosen))
-                    # Sequences that take longer than `least` even without transfers are skipped, so lower `least`.
+                    # A lower `least` lets the loop skip sequences that take longer even without transfers.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
     def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Return the fastest choice after repeated searches, each over fewer choices and with more work."""
+        """Return the fastest choice after repeated searches, of which each one tries fewer choices with more work."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
@@ -255,7 +255,7 @@ class _Search:
         return tries[0] if tries else None
 
     def _change_choice(self, best: _Try, effort: Effort, control: Control) -> _Try:
-        """Return the best choice after random changes, each of which recomputes a fetched tensor or removes a clone."""
+        """Return the fastest choice after random changes: recompute a fetched tensor, or remove a clone."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
             if control.is_over or best.time <= effort.goal:
@@ -270,9 +270,9 @@ class _Search:
         return best
 
     def _search_fastest(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
-        """Return the fastest steps if they beat the given time, and whether they are proved to be the fastest.
+        """Search all programs of the small graph; return the fastest steps within a limit, and whether that is proved.
 
-        All programs of the small graph are searched, and the proved bound is recorded.
+        The steps are None unless they beat the given time. The search also records the proved bound on the time.
         """
         found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
         if found.bound is None:
@@ -281,6 +281,6 @@ class _Search:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
-        # States count one copy of a tensor that is recomputed while being sent, so replay the steps.
+        # The search counts only one copy of a tensor that is recomputed while it is sent, so replay the steps.
         is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

@@ -1,4 +1,4 @@
-"""Points of programs with a link: their steps are replayed, planned, and executed on the plan's addresses."""
+"""The points of programs with a link, whose steps are replayed, planned, and executed on the plan's addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAN_S = 0.25
 
 
 def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
-    """Return the point of steps, which are replayed, planned and executed; `floor` is a lower bound on all peaks."""
+    """Replay, plan and execute steps; return their point. `floor` is a lower bound on the peak of every program."""
     found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
     placed = _plan_copies(program, steps, found, control)
@@ -37,9 +37,9 @@ def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: C
 
 
 def _plan_copies(program: LinkedGraph, steps: Sequence[Step], found: ReplayResult, control: Control) -> PlanAndProblem:
-    """Return the plan of tensor copies and workspaces, and its problem, whose time steps are the program's steps.
+    """Plan the tensor copies and workspaces of a program; return the plan and its problem, with a time step per step.
 
-    Raises InvalidPlanError for a plan on which the program cannot run.
+    Raises InvalidPlanError if the program cannot run on the plan.
     """
     graph = program.graph
     rows = []

@@ -1,8 +1,8 @@
-"""The replay of a program with a link, which validates its steps and measures its time and its bytes.
+"""The replay of a program with a link, which checks its steps and measures its time and its bytes.
 
-It shares no code with the search for such programs. A copy of a tensor exists from the start of the run that writes it,
-or of its fetch, until the last run that reads it and its send have ended. A run reads the copy that was ready last.
-Bytes are counted at the start of each step only, as they never rise in between.
+It shares no code with the search for such programs. A copy of a tensor begins to exist when the run that writes it, or
+its fetch, starts. It exists until the last run that reads it, and its send, have ended. A run reads the copy that was
+ready last. Bytes are counted only when steps start, because they never rise in between.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from memplan.planner.errors import OperationsError
 
 @dataclass
 class Copy:
-    """A copy of a tensor: its first step (-1 for inputs), the time at which it is `ready`, and its last use.
+    """A copy of a tensor: the step that creates it (-1 for inputs), the time at which it is `ready`, and its last use.
 
-    `last` is the last step that uses the copy, and `end` the time after which no step uses it.
+    `last` is the last step that uses the copy, and `end` is the time after which no step uses it.
     """
 
     tensor: int
@@ -32,9 +32,9 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The time, peak bytes and tensor copies of a program; `runs_until` has the last step that starts during each run.
+    """The time, the peak in bytes, and the tensor copies of a program.
 
-    `alive[k]` has the first and the last step during which copy k exists.
+    `alive[k]` has the first and the last step during which copy k exists, `runs_until[k]` the last step during step k.
     """
 
     time: int
@@ -45,7 +45,7 @@ class ReplayResult:
 
 
 def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
-    """Replay steps in their order; raises OperationsError for the first impossible step."""
+    """Replay the steps in order; raises OperationsError at the first impossible step."""
     replay = _Replay(program, steps)
     for k, step in enumerate(steps):
         replay.take(k, step)
@@ -61,11 +61,11 @@ class _Replay:
             if maker is None and (self.graph.readers[t] or t in self.graph.kept)
         ]
         self.of_tensor: dict[int, list[Copy]] = {copy.tensor: [copy] for copy in self.copies}
-        self.apart: dict[int, int] = {}  # Each sent tensor has an arrival time.
+        self.apart: dict[int, int] = {}  # Map each sent tensor to the time at which it arrives.
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # `changed` maps tensors to operations that change them in place, and `waiting` operations to later operations.
+        # `changed`: tensor -> operations that change it in place; `waiting`: operation -> operations after it.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -106,7 +106,7 @@ class _Replay:
     def _transfer(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
-            raise OperationsError(f"{where}: tensor {t} must not be sent or fetched")
+            raise OperationsError(f"{where}: tensor {t} must have a transfer time to be sent or fetched")
         end = step.start + duration
         if step.kind == "send":
             self._extend_use(self._newest_copy(where, t, step.start), k, end)
@@ -141,7 +141,7 @@ class _Replay:
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # No step begins at the start or at the end of a program, so include the bytes at both ends here.
+        # No step starts at the start or at the end of a program, so count the bytes at both ends here.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -165,9 +165,9 @@ def check_on_addresses(
     offsets: Sequence[int],
     works: Mapping[int, int],
 ) -> None:
-    """Execute steps on the addresses of copies and workspaces.
+    """Execute the steps of a program on the planned addresses of its tensor copies and workspaces.
 
-    Raises OperationsError for the first step that needs overwritten bytes.
+    Raises OperationsError for the first step whose bytes have been overwritten.
     """
     graph, memory, there = program.graph, _Addresses(), dict[int, int]()
     for c, copy in enumerate(copies):
@@ -200,7 +200,7 @@ def check_on_addresses(
         for c in needs:
             memory.read(f"steps[{k}]", c)
         if k in works:
-            # The workspace of step k has the key -1 - k.
+            # Copies have keys from 0, so the workspace of step k has the key -1 - k.
             memory.ranges[-1 - k] = (works[k], works[k] + graph.ops[step.what].work)
             makes.append(-1 - k)
         for c in makes:
@@ -212,13 +212,13 @@ def check_on_addresses(
 
 
 class _Addresses:
-    """The values in memory by byte ranges; a value is removed once any of its bytes is overwritten."""
+    """The values in memory by byte range; overwriting any byte of a value removes the value."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # The intact values have the order of `begins`, and their ranges are disjoint.
+        self.copies: list[int] = []  # The intact values are in the order of `begins`, and their ranges are disjoint.
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]

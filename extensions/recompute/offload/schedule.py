@@ -1,8 +1,8 @@
-"""Sequences of runs with a link: the tensors offloaded during each run, and the start times of transfers.
+"""Sequences of runs with a link: the tensors that are offloaded during each run, and the start times of transfers.
 
 A *stay* of a tensor is the time between two of its uses. A tensor can be absent during consecutive runs of a stay: its
-send ends before the first of these runs, and its fetch begins after the last. The bytes during each run thus depend
-only on the absent tensors, and the time depends on the queues of both directions.
+send ends before the first of these runs, and its fetch begins after the last of them. So the bytes during each run
+depend only on the absent tensors, and the time depends on the queues of sends and fetches.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
 
 MOST_TIME = 2**60
-"""The maximum total time of all runs of a sequence, and of all its transfers; above it, no tensor is sent."""
+"""The maximum total time of all runs of a sequence, and of all its transfers; tensors beyond it are not sent."""
 WORK_PER_RUN = 3000
-"""The work units for building the table of a sequence, per run."""
+"""The work units that building the table of a sequence takes for each run."""
 
 
 _WITHOUT = 0.5
-"""The fraction of random changes of a sequence that remove a clone."""
+"""The fraction of random changes of a sequence that remove a clone (a repeated run)."""
 
 
 class Effort(NamedTuple):
-    """The limits of a search for a choice: its bytes, a time that suffices, a seed, and the work units."""
+    """The limits of a search for offloaded tensors: bytes, a time that suffices, a seed, and work units."""
 
     limit: int
     goal: int
@@ -41,9 +41,9 @@ class Effort(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """A tensor between two runs that use it, given by their positions in the sequence; -1 is the start, n the end.
+    """A tensor between two runs that use it, which are positions in the sequence; -1 is the start, n the end.
 
-    The tensor can be sent once the run at `made` has ended, even while other runs read it.
+    The tensor can be sent once the run `made`, which writes it, has ended, even while other runs read it.
     """
 
     begin: int
@@ -54,14 +54,14 @@ class Stay(NamedTuple):
 
 
 class TransferChoice(NamedTuple):
-    """The stays that are offloaded in a sequence, and the resulting time."""
+    """The stays (times between two uses) in which tensors are offloaded in a sequence, and the time of the sequence."""
 
     time: int
     table: kernels.AwayChoice
 
 
 class Runs:
-    """A sequence of runs with its stays; `time` and `peak` are its values without offloaded tensors."""
+    """A sequence of runs and its stays; `time` and `peak` are those of the sequence without offloaded tensors."""
 
     def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
@@ -94,7 +94,7 @@ class Runs:
         self._before, self._table = table.before, Reference(table)
 
     def _copies_and_uses(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield each copy of a tensor, with the runs that write and use it."""
+        """Yield the tensor of each copy, with the positions of the run that writes it and of the runs that use it."""
         graph = self.program.graph
         uses = {
             t: [-1] for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
@@ -112,21 +112,21 @@ class Runs:
             yield t, [*places, self.n] if t in graph.kept else places
 
     def choose_within(self, limit: int, control: Control) -> TransferChoice | None:
-        """Offload the tensors with the least delay until the limit is met; return the choice, or None if impossible."""
+        """Offload the tensors that delay the runs least until the limit is met; return None if it is impossible."""
         nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
         return self._search_choice(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
     def improve_choice(self, chosen: TransferChoice, effort: Effort, control: Control) -> TransferChoice:
-        """Return a faster choice, found by replacing some of the offloaded stays, or else the same choice."""
+        """Offload other tensors instead of some offloaded ones; return a faster choice, or else the same choice."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
         return self._search_choice(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
     def change_runs(
         self, chosen: TransferChoice, again: Sequence[Behind | None], draw: random.Random
     ) -> list[int] | None:
-        """Return the runs after a random change: a fetched tensor is recomputed instead, or one clone is removed.
+        """Change the runs at random: recompute a tensor instead of fetching it, or remove a clone; return the runs.
 
-        Returns None if the change is not possible.
+        Return None if the change is not possible.
         """
         places = {v: k for k, v in reversed([*enumerate(self.runs)])}
         clones = [k for k, v in enumerate(self.runs) if places[v] != k]
@@ -144,7 +144,7 @@ class Runs:
         return [*self.runs[:k], v, *self.runs[k:]]
 
     def steps_of_choice(self, chosen: TransferChoice) -> tuple[Step, ...]:
-        """Return the steps of a choice in execution order."""
+        """Return the runs, sends and fetches of a choice as steps in execution order."""
         table, tensor = chosen.table, self._table.table.tensor
         starts = (self._before + table.late)[: self.n].tolist()
         rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]

@@ -1,8 +1,7 @@
-"""The steps of a program with a link: runs of operations, and sends and fetches of tensors, each with its start time.
+"""The steps of a program with a link: runs of operations, and sends and fetches of tensors, with their start times.
 
-Time is counted in units of cost. An operation takes its cost; a tensor of b bytes over a link of r bytes per unit takes
-b / r units, rounded up. Operations run one after the other. In parallel, one tensor at a time is sent, and one at a
-time is fetched.
+Time is measured in units of cost. An operation takes its cost. A tensor of b bytes takes b / r units, rounded up, over
+a link of r bytes per unit. Operations run one after another. Meanwhile, the link can send one tensor and fetch one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _LONGEST = 2**60
 
 
 class Step(NamedTuple):
-    """A run of operation `what`, or a transfer of tensor `what`, starting at time `start`."""
+    """A run of operation `what`, or a send or fetch of tensor `what`, which starts at time `start`."""
 
     kind: Kind
     what: int
@@ -30,7 +29,7 @@ class Step(NamedTuple):
 
 
 class LinkedGraph(NamedTuple):
-    """A graph with the cost of each operation and the transfer time of each tensor, None if it cannot be sent."""
+    """A graph with the cost of each operation, and the transfer time of each tensor (None if it cannot be sent)."""
 
     graph: OperationGraph
     costs: Sequence[int]
@@ -38,20 +37,20 @@ class LinkedGraph(NamedTuple):
 
 
 def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> LinkedGraph:
-    """Return a graph with a link of `link` bytes per unit of cost; a link of 0 sends no tensor.
+    """Return a graph with a link of `link` bytes per unit of cost; a link of 0 sends no tensors.
 
-    A tensor cannot be sent if it is resident, empty or changed in place, as a copy would be useless or outdated, nor if
-    its transfer takes longer than any sum of costs.
+    A tensor cannot be sent if it is resident, empty or changed in place, because a copy would be useless or outdated.
+    It cannot be sent either if its transfer would take longer than any sum of costs.
     """
     stays = {t for t, size in enumerate(graph.working_bytes) if not size}
     for v, row in enumerate(graph.ops):
         stays.update(set(row.outputs).difference(graph.new_tensors[v]))
-    # Use the decimal value of the speed as written, so that 0.1 is exactly a tenth.
+    # The speed counts exactly as it is written in decimal, so that 0.1 is exactly a tenth.
     speed = Fraction(repr(link))
     transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.working_bytes)]
     return LinkedGraph(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])
 
 
 def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:
-    """Return the operations of all runs, in execution order."""
+    """Return the operations that steps run, in execution order."""
     return tuple(step.what for step in steps if step.kind == "run")

@@ -1,1 +1,1 @@
-"""The search for schedules of tiled operations: closed-form costs, steps, bounds, and placement."""
+"""The search for schedules of tiled operations: costs in closed form, steps, lower bounds, and placement."""

@@ -1,9 +1,9 @@
-"""Single operations in tiles of rows, columns and channels: all tilings in closed form, the best for each memory.
+"""Single operations in tiles of rows, columns and channels: all tilings in closed form, and the best for each memory.
 
 The bytes over the link are a product for each operand. Together with the arithmetic, they bound the time from below.
-The time itself is a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is computed
-only for tilings whose bound is below the time of all tilings that need no more memory. An operation that cannot be
-split runs as a whole, or is a sum over stripes of its input.
+The time itself is a sum over kinds of tiles: the first tile along an axis, and the other tiles by their lengths. It is
+computed only for tilings whose bound is below the time of all tilings that need no more memory. An operation that
+cannot be split runs as a whole, or is a sum over stripes of its input.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from memplan.extensions.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""For a tile size: the work and length of each tile, the lengths of each operand, and whether its pieces differ."""
+"""The type of a tile size: the work and length of each tile, each operand's lengths, and whether its pieces differ."""
 MOST_SIDES = 128
-"""The maximum tile sizes along an axis; a longer axis gets only the smallest size for each number of tiles."""
+"""The maximum number of tile sizes along an axis; a longer axis gets only the smallest size for each tile count."""
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
-"""The loop orders, outermost axis first: channels are the innermost or the outermost loop."""
+"""The loop orders, outermost axis first, in which the channels are the innermost or the outermost loop."""
 TIE = 1e-9
-"""The weight of the secondary cost (time or traffic), which breaks ties between equal tilings."""
+"""The weight of the secondary cost (traffic or time), which breaks ties between tilings of equal primary cost."""
 _ROUNDING = 1e-12
-"""The maximum relative change of a sum by rounding in another order."""
+"""The maximum relative change of a sum if its terms are added in another order."""
 
 
 class LayerFront(NamedTuple):
     """The undominated tilings of an operation, by ascending bytes and descending costs.
 
-    A row of `tiles` has the tile's rows, columns and channels, the loop order, and the alternative of the operation.
+    A row of `tiles` has the rows, columns and channels of the tile, the loop order, and the operation's alternative.
     """
 
     bytes: Numbers
@@ -53,7 +53,7 @@ class LayerFront(NamedTuple):
 
     @classmethod
     def join(cls, fronts: Sequence[LayerFront]) -> LayerFront:
-        """Return the undominated tilings over all alternatives; the k-th front belongs to alternative k."""
+        """Return the undominated tilings over all alternatives; the k-th front has the tilings of alternative k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
         front = _undominated_positions(bytes_, cost)
@@ -62,10 +62,10 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each tile size: the number of tiles of each kind; the first tile is a separate kind.
+    """The tiles of an axis for each tile size, as kinds with a count of tiles each; the first tile is a separate kind.
 
-    `work`, `made` and the `factors` of operands are lengths for each kind of tile. `varies` is True for an operand
-    whose piece differs between tiles.
+    `work`, `made` and the `factors` of operands are lengths for each kind of tile. `varies` is True for an operand if
+    different tiles need different pieces of it.
     """
 
     sizes: Numbers
@@ -77,16 +77,16 @@ class _Axis:
     varies: list[Numbers]
 
     def total(self, values: Numbers) -> Numbers:
-        """Return the sum of a value over all tiles, for each tile size."""
+        """Return, for each tile size, the sum of a value over all tiles of the axis."""
         return np.asarray((self.count * values).sum(axis=1))
 
     def max_over_tiles(self, values: Numbers) -> Numbers:
-        """Return the maximum of a value over all tiles, for each tile size."""
+        """Return, for each tile size, the maximum of a value over all tiles of the axis."""
         return np.asarray((values * (self.count > 0)).max(axis=1))
 
 
 def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
-    """Return the step of a tiled operation, or of a whole operation if it cannot be tiled."""
+    """Return the step of an operation in tiles, or of the whole operation if it cannot be tiled."""
     rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
@@ -107,7 +107,7 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
 
 @dataclass(frozen=True)
 class LayerTilings:
-    """The tilings of a striped operation, with tensors whole in the fast memory (`fast`) or in the last one (`far`)."""
+    """The tilings of a striped operation; tensors are whole in the fast memory (`fast`) or the last one (`far`)."""
 
     graph: AccessGraph
     v: int
@@ -117,7 +117,7 @@ class LayerTilings:
     far: frozenset[int] = frozenset()
 
     def front(self) -> LayerFront:
-        """Return the undominated tilings by bytes and cost."""
+        """Return the tilings that are not dominated in bytes and cost."""
         bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tables())
         by_bytes = np.lexsort((bound, bytes_))
         by_bytes = by_bytes[fits[by_bytes]]
@@ -171,9 +171,9 @@ class LayerTilings:
 
     @cached_property
     def _links(self) -> list[tuple[Link, list[int], bool]]:
-        """Return each link with the operands that it loads, and True if it also stores the output.
+        """Return each link, the operands that it loads, and True if it also stores the output.
 
-        Operand 0 is the constants; the others are the tensors that are read from slower memories.
+        Operand 0 is the constants; the other operands are the tensors that are read from slower memories.
         """
         row, first = self.graph.operations[self.v], self.target.link
         read = [-1 - self.v, *(read.tensor for read in row.reads if read.tensor not in self.fast)]
@@ -184,9 +184,9 @@ class LayerTilings:
         return links
 
     def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Return bytes, traffic, a lower bound on the time, and the loop order of each tiling, for both orders.
+        """Return bytes, traffic, a lower bound on the time, and the loop order of each tiling, for both loop orders.
 
-        The last table is True for tilings that fit in the second of three memories.
+        The last returned table is True for tilings that fit in the second of three memories.
         """
         axes, target = self._axes, self.target
         work = _outer_product([axis.total(axis.work) for axis in axes])
@@ -211,7 +211,7 @@ class LayerTilings:
                 traffic[k] = traffic[k] + total
                 bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
-            # Both orders load an operand once, or both load it more than once, so the first order decides for both.
+            # Either both loop orders load an operand once or neither does, so the first order decides for both.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
@@ -223,7 +223,7 @@ class LayerTilings:
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return the loaded bytes of an operand and its number of loads, as outer loops repeat inner ones."""
+        """Return, for each tiling, the loaded bytes of an operand and its number of loads in a loop order."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -240,14 +240,14 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return the times plus `added` of tilings in ascending order of bytes; infinite for dominated tilings."""
+        """For each tiling, in ascending order of bytes, return its time plus `added`, or infinity if dominated."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
             wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
-            # Evaluate the tilings with the lowest bounds in each of several ranges of bytes before all other tilings.
+            # Low costs exclude many tilings, so first evaluate those of the lowest bounds in each range of bytes.
             ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
             leading = [
                 wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]
@@ -261,7 +261,7 @@ class LayerTilings:
                     cost[some] = self._exact_times(numbers[some], _ORDERS[is_outside]) + added[some]
 
     def _exact_times(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
-        """Return the exact times of tilings, given by their numbers, as sums over kinds of tiles."""
+        """Return the exact times of the tilings with the given numbers, as sums over kinds of tiles."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
@@ -289,7 +289,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation leaves free; unlimited if it is the last memory."""
+    """Return the bytes of the second memory that an operation's tensors leave free; unlimited for a last memory."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -308,7 +308,7 @@ def whole_front(
     objective: Objective,
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
-    """Return the tilings of an unsplittable operation: it runs as a whole, or as a sum over stripes of its input."""
+    """Return the tilings of an operation that cannot be split: as a whole, or as a sum over stripes of its input."""
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
@@ -328,13 +328,13 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of the undominated pairs of bytes and cost, in ascending order of bytes."""
+    """Return the positions of the pairs that are not dominated in bytes and cost, in ascending order of bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
 
 def _axis_table(tables: Sequence[_Table]) -> _Axis:
-    """Return the table of an axis: for each tile size, the first tile, and then the other kinds of tiles."""
+    """Return the table of an axis, which has, for each tile size, the first tile and then the other kinds of tiles."""
     rows = []
     for _, work, made, factors, _ in tables:
         kinds = list(zip(work, made, *factors, strict=True))
@@ -359,14 +359,14 @@ def _axis_table(tables: Sequence[_Table]) -> _Axis:
 
 
 def tile_sizes(length: int) -> list[int]:
-    """Return the tile sizes that are tried along an axis of a length."""
+    """Return the tile sizes to try along an axis of a given length."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
     return _even_sizes(length)[-MOST_SIDES:]
 
 
 def _even_sizes(length: int) -> list[int]:
-    """Return the smallest tile size for each number of tiles along an axis."""
+    """Return, for each number of tiles along an axis, the smallest tile size that gives this number."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 

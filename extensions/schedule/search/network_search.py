@@ -1,4 +1,4 @@
-"""The steps of a network in a fast memory, by dynamic programming over finished operations and retained tensors."""
+"""The best steps of a network in a fast memory, by dynamic programming over operations and retained tensors."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from memplan.extensions.schedule.search.placement import homes, place_slots, sec
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16
-"""The maximum number of operations of a region."""
+"""The maximum number of operations in a region."""
 MOST_RANGES, A_RANGE = 800, 4
-"""The maximum number of ranges of operations whose regions are simulated, and of regions of each range."""
+"""The maximum number of operation ranges whose regions are simulated, and of simulated regions in each range."""
 MOST_STATES = 64
-"""The maximum number of sets of retained tensors that are followed after each operation, cheapest first."""
+"""The maximum number of sets of retained tensors that the search follows after each operation, the cheapest first."""
 PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
-"""For each pass, the maximum numbers of ranges simulated and of sets followed; later passes find better schedules."""
+"""For each pass, the maximum numbers of simulated ranges and of followed sets; later passes find better schedules."""
 _STATES_FOR_HOMES = 4
 MOST_RETAINED = 3
 MOST_PLACED = 8
-"""The maximum number of attempts to find a schedule that can be placed, each in less memory."""
+"""The maximum number of attempts to find a schedule that can be placed; each attempt gets less memory."""
 _PLACE_S = 1.0
 
 
 @dataclass(frozen=True)
 class NetworkRun(Run):
-    """The steps of a network with their figures, and the offsets of their slots in the fast memory."""
+    """The steps of a network with their figures, and the offsets of their slots (buffers) in the fast memory."""
 
     steps: Sequence[NetworkStep]
     slots: Sequence[ScheduleSlot]
@@ -48,13 +48,13 @@ class NetworkRun(Run):
 
     @property
     def peak(self) -> int:
-        """The number of bytes of the fast memory that the slots use."""
+        """The bytes of the fast memory that the slots use."""
         return max((slot.offset + slot.size for slot in self.slots), default=0)
 
 
 @dataclass(frozen=True)
 class _SearchState:
-    """The minimum cost of reaching a set of resident tensors after an operation, its last step, and its predecessor."""
+    """The minimum cost of a set of resident tensors after an operation, the last step, and the state before it."""
 
     cost: float
     resident: frozenset[int]
@@ -80,9 +80,9 @@ class NetworkSearch:
     _n_run: int = 0
 
     def min_memory(self) -> tuple[int, int]:
-        """Return the minimum fast memory in which each operation can run alone, and the operation that needs most.
+        """Return the smallest fast memory in which each operation can run alone, and the operation that needs the most.
 
-        All tensors are then in the slow memory.
+        All tensors then are in the slow memory between operations.
         """
         fronts = [self._front_of(v, frozenset()).bytes for v in range(len(self.graph.operations))]
         needs = [int(bytes_[0]) if len(bytes_) else MOST for bytes_ in fronts]
@@ -93,11 +93,12 @@ class NetworkSearch:
     ) -> NetworkRun | None:
         """Return the best schedule found in `capacity` bytes, verified and placed; None if the time ends first.
 
-        The capacity must be at least `min_memory`. At most `states` sets of tensors are followed after each operation.
+        The capacity must be at least that of `min_memory`. At most `states` sets of tensors are followed after each
+        operation.
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
-            # In the last attempt, retain no tensor for later steps, so that all slots that fit can be placed.
+            # Slots of single steps can always be placed if they fit, so retain no tensors in the last attempt.
             keeps = room >= least and attempt + 1 < MOST_PLACED
             steps = self._best_steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:
@@ -114,13 +115,13 @@ class NetworkSearch:
         raise InvalidPlanError("capacity: must suffice to place all slots")
 
     def _place_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
-        """Return the slots of the second of three memories with their offsets, or None if they do not fit."""
+        """Return the slots in the second of three memories with their offsets; None if they do not fit."""
         if not self.target.has_three:
             return []
         return place_slots(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
 
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
-        """Choose the tensors and constants in the last of three memories; with two memories, nothing is chosen."""
+        """Choose the tensors and constants for the last of three memories; do nothing if there are two memories."""
 
         def run(far: frozenset[int]) -> list[StepFigures]:
             self.far = far
@@ -134,9 +135,9 @@ class NetworkSearch:
             self.far = homes(self.graph, self.target, run, value, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
-        """Simulate regions of a cascade for up to `most` ranges of operations, most promising ranges first.
+        """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.
 
-        Regions that were simulated before are kept.
+        Regions that were simulated before are kept, and their ranges count.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)
@@ -154,9 +155,9 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield, for each range of operations, a few fitting regions, from the least work to the lowest peak.
+        """Yield a few fitting regions for each range of operations, from the least work to the lowest peak.
 
-        The ranges are sorted by descending savings.
+        The ranges come by rank: first, for each first operation, the range that saves the most bytes.
         """
         graph, options = self.graph, self._region_steps.options
         range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
@@ -174,7 +175,7 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, ranked for each first operation by the bytes that they save."""
+        """Return the ranges whose constants fit, ranked among ranges with the same start by the bytes they save."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -184,7 +185,7 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes that a region of operations [first, end) saves: the tensors used only inside."""
+        """Return the bytes of the tensors used only in a region of operations [first, end), which the region saves."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -192,7 +193,7 @@ class NetworkSearch:
     def _best_steps(
         self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]
     ) -> list[NetworkStep] | None:
-        """Return the cheapest steps within a capacity; None if the time ends first or there are none.
+        """Return the cheapest steps within a capacity in bytes; None if the time ends first or if no steps fit.
 
         A step may retain up to `retained` of its tensors in the fast memory; `most` sets of tensors are followed.
         """
@@ -230,7 +231,7 @@ class NetworkSearch:
         return self.target.round_size(self.graph.tensors[tensor].bytes)
 
     def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
-        """Yield sets of up to `most` tensors that operations may retain in the fast memory for later operations."""
+        """Yield sets of up to `most` outputs of operations [first, end) that may stay in the fast memory."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
         wanted = [t for t in sorted(made - outputs) if graph.last_users[t] >= end and self._bytes(t) <= room][:most]
@@ -240,7 +241,7 @@ class NetworkSearch:
     def _step_within(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step within `room` bytes, and a function that returns it; None if it does not fit."""
+        """Return the cost of a step in `room` bytes, and a function that builds the step; None if it does not fit."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)
@@ -255,14 +256,14 @@ class NetworkSearch:
         return cost, lambda retained: NetworkStep(region, retained)
 
     def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Return the figures of a region, simulated with some inputs and outputs whole in the fast memory."""
+        """Simulate a region with some inputs and outputs whole in the fast memory; return its figures."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
         return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
-        """Return the tilings of a single operation, computed once for equal operations."""
+        """Return the undominated tilings of operation v, which are computed once for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
         reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]

@@ -21,17 +21,17 @@ from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
-"""The fractions of the time after which steps end (with a front, and without), and after which a front ends."""
+"""The fractions of the time after which the search of steps ends, with a front and without, and a front ends."""
 _LAST_PASS = 0.1
-"""The minimum fraction of the time for a pass after its regions were simulated."""
+"""The minimum fraction of the time that a pass needs after its regions were simulated."""
 Axis = NDArray[np.bool_]
-"""For each row or column of a tensor, True if it is needed."""
+"""The type of a mask of a tensor's rows or columns, True for those that are needed."""
 FRONT_SIZES = 12
-"""The number of sizes of the fast memory that are tried for a front, in geometric steps."""
+"""The number of sizes of the fast memory to try for a front; they are in a geometric series."""
 
 
 def network_of(graph: OperationGraph) -> AccessGraph:
-    """Return a network as the graph to schedule, with access maps, and with pads merged into convolutions."""
+    """Return a network as the graph to schedule: with access maps, and with pads merged into convolutions."""
     graph_given = split_apart(graph)
     access = merge_pads(access_graph(graph_given), graph_given)
     if not access.operations:
@@ -41,7 +41,7 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer over all pixels as an operation that can be cut along channels; others unchanged."""
+    """Return a dense layer over all pixels as an operation that can be cut along channels; others stay unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -54,7 +54,7 @@ def schedule_network(
 ) -> ScheduleAnswer:
     """Return the best schedule found for a network on a target; raises ProblemError if there is none.
 
-    A schedule of single operations is found first, and is reported as a preliminary answer.
+    A schedule of single operations is found first and reported as a preliminary answer.
     """
     if target.engine.rate is None:
         raise ProblemError(
@@ -108,7 +108,7 @@ def schedule_network(
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:
-    """Return text about the operation that needs too much memory, and the reason why it cannot be cut further."""
+    """Return a sentence on the operation that needs too much memory, and on the reason why it cannot be cut further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
@@ -123,7 +123,7 @@ def network_answer(
     target: Target,
     objective: Objective,
 ) -> ScheduleAnswer:
-    """Return the answer for a schedule of a network and for its front."""
+    """Return the answer for the best schedule of a network and for the front of schedules."""
     value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
     is_least = value <= bound * (1 + EPSILON)
     answer = ScheduleAnswer.from_run(
@@ -144,19 +144,19 @@ def network_answer(
             for number, region in enumerate(regions)
         ),
     )
-    # A value that exceeds the bound only by rounding has a gap of 0.
+    # A value above the bound by rounding alone is optimal, so set its gap to 0.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
 def _used_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
-    """Return the alternative of each operation of each step; empty if no operation has alternatives."""
+    """Return, for each step, the alternative of each of its operations; empty if no operation has alternatives."""
     if not any(row.alternatives for row in graph.operations):
         return ()
     return tuple((region.alternative,) * len(region.ops) for region in regions)
 
 
 def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransfer]:
-    """Yield the transfers between memories, step by step."""
+    """Yield the transfers of tensors between memories, step by step."""
     for k, step in enumerate(run.figures):
         for kind, tensor, is_far, bytes_, count in step.transfers:
             near, away = names[is_far : is_far + 2]
@@ -166,7 +166,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the maximum columns, rows and channels in a step of a region's last operation; for a sum, of its input."""
+    """Return the most columns, rows and channels that a step computes of a region's output, or reads for a sum."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -177,7 +177,7 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
 
 
 def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
-    """Return the schedules that no other one dominates in peak, time and traffic, by falling peak."""
+    """Return the schedules that are not dominated in peak, time and traffic, by falling peak."""
     front: list[NetworkRun] = []
     for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
         if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):
@@ -186,7 +186,7 @@ def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return a lower bound for every schedule: needed data is computed once, and inputs and constants move once."""
+    """Return a lower bound on all schedules: needed data is computed once, and inputs and constants are moved once."""
     work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -194,14 +194,14 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 
 def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
-    """Return the minimum arithmetic time and the minimum transferred bytes of any schedule."""
+    """Return lower bounds on the arithmetic time and on the transferred bytes of every schedule."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # Nothing needs the output of the operation, so skip the operation.
+            continue  # Nothing needs the output of this operation, so the operation adds no need.
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.choose_alternative(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)
@@ -222,7 +222,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return the rows and columns for two readers: the union if they agree on an axis, else the larger need."""
+    """Return the rows and columns that two readers need: the union if they agree on an axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

@@ -1,4 +1,4 @@
-"""Zero pads that only convolutions read: convolutions pad each tile themselves, so that a pad needs no step.
+"""Zero pads that only convolutions read: a convolution pads each tile itself, so such a pad needs no step.
 
 The remaining operations are renumbered; `origins` has their numbers in the given network.
 """
@@ -13,11 +13,11 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"})
-"""The kinds of operations that can pad their input with zeros themselves."""
+"""The kinds of operations that can pad their own input with zeros."""
 
 
 def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
-    """Return the graph with pads merged into convolutions; the same graph if there are none."""
+    """Return the graph in which convolutions include the pads before them, or the same graph if it has no such pads."""
     pads = {v: row for v, row in enumerate(graph.operations) if _can_merge(graph, given, v)}
     if not pads:
         return graph
@@ -29,7 +29,7 @@ def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
 
 
 def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
-    """Return a region whose operations are renumbered by a function."""
+    """Return a region in which the function `number` renumbers each operation."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
 
@@ -56,7 +56,7 @@ def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
 
 
 def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads the inputs of pads instead of the pads' outputs."""
+    """Return an operation that reads the inputs of pads instead of their outputs."""
     return replace(
         row,
         reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),
@@ -64,7 +64,7 @@ def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOpera
 
 
 def _read_through(read: Read, pad: Read) -> Read:
-    """Return the read of a pad's output as a read of the pad's input."""
+    """Convert a read of a pad's output to a read of the pad's input."""
     rows, columns = (
         window._replace(low=window.low + moved.low, high=window.high + moved.low)
         for window, moved in zip(read.windows, pad.windows, strict=True)

@@ -1,7 +1,7 @@
-"""The placement of a schedule: slots in the fast memory, planned and verified, and contents of the slower memories.
+"""The placement of a schedule: planned and verified slots in the fast memory, and the contents of slower memories.
 
-A tensor in the second memory has an offset there as long as it is needed. A tensor in the last one passes through a
-slot of the second one, piece by piece, over both links.
+A tensor in the second memory has an offset there as long as it is needed. A tensor in the last one passes over both
+links, piece by piece, through a slot (buffer) in the second memory.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 Row = tuple[Any, ...]
-"""A slot without its offset: its kind, tensor, size, first step, and end (the step after its last one)."""
+"""The type of a slot without an offset: its kind, tensor, size, first step, and end (the step after its last one)."""
 
 
 def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
-    """Return the slots of the fast memory in all steps.
+    """Return the slots (buffers) in the fast memory in all steps, without offsets.
 
     A retained tensor is alive in the step that computes it, and in the following steps in which it is resident.
     """
@@ -39,7 +39,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
             end = i + 1
             while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
                 end += 1
-            if kind != "resident":  # A resident tensor is in the slot of the step that retained the tensor.
+            if kind != "resident":  # The step that retained a resident tensor has its slot.
                 slots.append((kind, tensor, size, i, end))
     return slots
 
@@ -47,11 +47,11 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return all slots with offsets in a memory, or None if no offsets are found; raises InvalidPlanError for a bad
-    plan.
+    """Return all slots with offsets in a memory, or None if none are found; raises InvalidPlanError for a bad plan.
 
-    If retained tensors are alive for two steps only, all slots fit if the live bytes do: retained tensors are placed at
-    alternating ends of the memory, and all others between. Tensors that stay longer may leave gaps that are too small.
+    If each retained tensor is alive for only two steps, all slots fit if the live bytes do: retained tensors are placed
+    at alternating ends of the memory, and all others between. Tensors that stay longer may leave gaps that are too
+    small.
     """
     problem = _slot_problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -65,7 +65,7 @@ def place_slots(
 
 
 def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
-    """Return a violation in slots that another program chose, or None if they are valid."""
+    """Return what is wrong with slots that another program chose, or None if they are valid."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be exactly the slots that the steps need"
     room = target.memories[memory]
@@ -77,7 +77,7 @@ def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[Schedule
 
 
 def _slot_problem(rows: Sequence[Row], room: Memory) -> Problem:
-    """Return the problem of placing slots in a memory."""
+    """Return the problem of placing slots (buffers) in a memory."""
     buffers = [
         {"id": k, "size": size, "start": start, "end": end, "alignment": room.alignment}
         for k, (_, _, size, start, end) in enumerate(rows)
@@ -86,14 +86,14 @@ def _slot_problem(rows: Sequence[Row], room: Memory) -> Problem:
 
 
 MOST_EXHAUSTED = 5
-"""The maximum number of tensors and constants of which all subsets are tried as contents of the last memory."""
+"""The maximum number of tensors and constants for which all subsets are tried as contents of the last memory."""
 _ROUNDS = 12
 Item = tuple[str, int]
-"""A tensor (`tensor`, t), or the constants of the operation that first writes it (`constants`, t)."""
+"""The type of a tensor (`tensor`, t), or of the constants of the operation that first writes it (`constants`, t)."""
 
 
 def items_of(graph: AccessGraph) -> dict[Item, int]:
-    """Return all tensors and constants that occupy a slower memory, each with its number in `far`."""
+    """Return all tensors and constants that occupy a slower memory, each with the number that `far` uses for it."""
     items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
     for v, operation in enumerate(graph.operations):
         if operation.weights and operation.outputs:
@@ -102,12 +102,12 @@ def items_of(graph: AccessGraph) -> dict[Item, int]:
 
 
 def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
-    """Return the slots of the second memory, with whole tensors and staged pieces, as `slots_of` does."""
+    """Return the slots in the second memory, for whole tensors and for staged pieces, in the form of `slots_of`."""
     first, last, far = dict[Item, int](), dict[Item, int](), set[Item]()
     for i, step in enumerate(steps):
         for kind, tensor, is_far, _, _ in step.transfers:
             item = ("constants" if kind == "constants" else "tensor"), tensor
-            # A tensor whose first transfer is a load is in the memory from the beginning.
+            # A tensor that is loaded before it is stored is in the memory from the beginning.
             first.setdefault(item, i if kind == "output" else 0)
             last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
             far |= {item} if is_far else set()
@@ -128,10 +128,10 @@ def homes(
     value: Callable[[Sequence[StepFigures]], float],
     is_over: Callable[[], bool],
 ) -> frozenset[int]:
-    """Return the contents of the last memory such that the rest fits in the second one; `run` simulates a choice.
+    """Return the contents of the last memory such that all others fit in the second one; `run` simulates a choice.
 
-    For a few tensors and constants, all choices are tried. For more, items with the fewest transferred bytes per size
-    leave the second memory when it is fullest, and return if there is room.
+    For a few tensors and constants, all choices are tried. If there are more, those with the fewest transferred bytes
+    per size leave the second memory when it is fullest, and return if there is room.
     """
     numbers, room = items_of(graph), target.memories[1].capacity or 0
     if len(numbers) <= MOST_EXHAUSTED:
@@ -158,7 +158,7 @@ def homes(
 
 
 def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return the items that leave the second memory so that the rest fits, fewest transferred bytes per size first."""
+    """Return the items that must leave the second memory, those with the fewest transferred bytes per size first."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _live_bytes(rest)
@@ -180,7 +180,7 @@ def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> li
 
 
 def _live_bytes(rows: Iterable[Row]) -> list[int]:
-    """Return the live bytes of slots in each step."""
+    """Return the live bytes of slots in each step, as a list by step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

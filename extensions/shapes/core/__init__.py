@@ -1,4 +1,4 @@
-"""The compiled search for stacking orders, in which each buffer is placed on earlier ones."""
+"""The compiled search for stacking orders, which place each buffer on the buffers before it."""
 
 from pathlib import Path
 

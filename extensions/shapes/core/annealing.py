@@ -1,4 +1,4 @@
-"""The argument of annealing.cpp, which searches for one stacking order that is good at several symbol values."""
+"""The input of annealing.cpp, which searches for one stacking order that is good at several symbol values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from memplan.solvers.core.tables import Rows
 
 
 class Stacking(NamedTuple):
-    """The input of the search: `n` buffers at `k` values of the symbols.
+    """The input of the search: `n` buffers, with their sizes at `k` values of the symbols.
 
-    Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. `order` is replaced by
-    the best order found. `heat` is the initial temperature: the increase of the result that a move may cause.
-    `random[0]` is the seed, which must not be 0.
+    Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. The search replaces
+    `order` by the best order found. `heat` is the initial temperature: the increase of the result that one move may
+    cause. `random[0]` is the seed, which must not be 0.
     """
 
     first: I64  # (n + 1,): start of each buffer's live sets in `sets`, then the end of the last buffer's live sets
     sets: I64
     size: Rows  # (n, k): size of each buffer at each value of the symbols
-    least: Rows  # (n, k): least offset of each buffer at each value of the symbols
+    least: Rows  # (n, k): minimum offset of each buffer at each value of the symbols
     bound: I64  # (k,): lower bound on the peak at each value of the symbols, at least 1
-    order: I64  # (n,): buffers in the order in which they are stacked, replaced by the best order found
+    order: I64  # (n,): buffers in the order in which they are stacked; the kernel writes the best order here
     random: I64  # (1,): state of the random generator, initially the seed
     live_sets: int
     moves: int
@@ -30,4 +30,4 @@ class Stacking(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=1)
-"""`anneal(task)`: reduce the largest ratio of peak to bound, then the mean ratio; return the number of moves made."""
+"""`anneal(task)`: minimise the largest ratio of peak to bound, then the mean ratio; return the number of moves made."""

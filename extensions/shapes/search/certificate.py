@@ -1,4 +1,4 @@
-"""Proofs that, for all values, the least peak of some programs is within a ratio of the lower bound.
+"""Proofs that, for all values of the symbols, the lowest peak of some programs is within a ratio of the lower bound.
 
 If comparing polynomials gives no proof, the ranges of the symbols are halved into boxes, and one program is proved in
 each box.
@@ -25,22 +25,22 @@ from memplan.extensions.shapes.symbols.tables import Box, sign_masks
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22
-"""The maximum number of entries in the table of live sets by sizes; the bound omits further live sets."""
+"""The maximum number of entries in the table of live sets by sizes; the bound omits live sets beyond it."""
 _MOST_UNCOMPARED = 16
-"""The maximum number of polynomials of a bound that are compared pairwise after the time is over."""
+"""The maximum number of polynomials of a bound that are still compared pairwise after the time is over."""
 Found = Literal["proved", "refuted", "open"]
 
 
 def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
-    """Return polynomials whose maximum is the lower bound: undominated sums of live sets, and ends of pinned buffers.
+    """Return polynomials whose maximum is the lower bound: the undominated sums of live sets, and pinned buffers' ends.
 
-    Once `is_over` returns True, fewer are returned; their maximum is still a lower bound.
+    Once `is_over` returns True, fewer are returned; the maximum of these is still a lower bound.
     """
     form_of, most = (
         sized.form_of[sized.members],
         np.array([float(sized.space.magnitude_bound(row) or 0) for row in sized.forms]),
     )
-    # If the table has no room for all live sets, keep the live sets with the most bytes.
+    # The table may have no room for all live sets, so sort them by their bytes and keep the largest.
     largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
     row_of = np.full(sized.live_sets, -1)
     row_of[largest] = np.arange(sized.live_sets)
@@ -71,7 +71,7 @@ def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a proof; if it is `refuted`, the least peak at the value `at` is `ratio` times the bound."""
+    """The outcome of a proof; if `refuted`, the lowest peak at the symbol values `at` is `ratio` times the bound."""
 
     found: Found
     by: str = ""
@@ -82,11 +82,11 @@ class Verdict:
 def prove_within(
     sized: CompiledSizes, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float
 ) -> Verdict:
-    """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
+    """Prove or refute that the lowest of some peaks is at most `1 + over` times the bound for all symbol values.
 
-    A peak is the maximum of its forms (polynomials), and the bound the maximum of `loads`. `deadline` is a time of the
-    monotonic clock. If a symbol has no maximum, only one proof is tried: that every form of a peak is at most one form
-    of the bound.
+    Each peak is the maximum of its forms (polynomials), and the bound is the maximum of `loads`. `deadline` is a time
+    of the monotonic clock. If a symbol has no maximum, only one proof is tried: that every form of a peak is at most
+    one form of the bound.
     """
     if not peaks:
         return Verdict("open")
@@ -104,16 +104,16 @@ def prove_within(
 
 
 _ENDLESS = Fraction(2**62)
-"""The ratio of a peak to a bound of 0, which exceeds all ratios that proofs try."""
+"""The ratio of a peak to a bound of 0, which is larger than all ratios that proofs try."""
 MOST_PAIRS = 2**24
-"""The maximum integers in the comparison of forms, 128 MB; T5's training with 600 forms needs 200,000."""
+"""The maximum number of integers in a comparison of forms, which take 128 MB; T5's training needs 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
-"""For each program, the indices of the forms (polynomials) that are not yet proved in a box."""
+"""The type of the indices, for each program, of the forms (polynomials) that are not yet proved in a box."""
 
 
 class ProofByBoxes:
-    """A proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
+    """A proof in boxes of symbol ranges that the lowest peak of some programs is at most `1 + over` times the bound."""
 
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
@@ -131,9 +131,9 @@ class ProofByBoxes:
             ]
 
     def refutation(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return values that violate the ratio, and the ratio there; False if it is proved that none exist.
+        """Return symbol values that violate the ratio, and the ratio there; False if it is proved that none exist.
 
-        Returns None if neither is known at `deadline`, a time of the monotonic clock.
+        Return None if neither is known at `deadline`, a time of the monotonic clock.
         """
         whole = box_ends(self.sized.compare.box)
         if not self.is_usable or whole is None:
@@ -154,7 +154,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return the forms of a program's peak that are not proved to stay within the ratio in a box."""
+        """Return the forms of a program's peak that are not proved to be within the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
@@ -166,14 +166,14 @@ class ProofByBoxes:
         return rows[~is_proved]
 
     def _is_within_ratio(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
-        """Return True if a form is proved to be at most `1 + over` times a load in a box."""
+        """Return True if a form is proved to be at most `1 + over` times the form `load` in a box."""
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))
         return all(is_non_negative(case, ends) for case in cases)
 
     def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the worst value that violates the ratio, among all values of a box or its corners and midpoints."""
+        """Return the values that violate the ratio most: among all values of a box, or its corners and midpoints."""
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
@@ -183,7 +183,7 @@ class ProofByBoxes:
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
         load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
-        # If a pin is above a bound of 0, which is possible even for sizes of 0, the bound violates every ratio.
+        # A pin may be above a bound of 0, even for sizes of 0, and then every ratio is violated.
         worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
         for at in np.argsort(-worst, kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS

@@ -1,4 +1,4 @@
-"""Offset programs of an order for all values: few distinct maxima of sums, as closed polynomials."""
+"""The offset program of an order for all values of the symbols: few distinct maxima of sums, as polynomials."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hasha
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
-"""The maximum number of polynomials of one offset; good orders have few, as their chains are live sets."""
+"""The maximum number of polynomials of one offset; good orders have few, because their chains are live sets."""
 Term = tuple[int, int]
-"""The sum of an offset value and a size, given by their indices."""
+"""The type of the sum of an offset value and a size, as a pair of indices."""
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
     """Return the program of an order; None unless buffers below a pin are proved to end below it for all values.
 
-    Once `is_over` returns True, offsets get no polynomials, unless a pin needs them. Offsets with equal polynomials
+    Once `is_over` returns True, offsets get no polynomials unless a pin needs them. Offsets with equal polynomials
     share one value. A term is kept if one of its polynomials may be the maximum.
     """
     pins = dict(sized.pins)
@@ -49,7 +49,7 @@ def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] =
 
 
 class _ProgramBuilder:
-    """A program under construction; each value has the polynomials whose maximum it is, or None for too many."""
+    """A program under construction; each value is the maximum of its polynomials (None if there are too many)."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over
@@ -69,7 +69,7 @@ class _ProgramBuilder:
         return self.known[form_keys]
 
     def max_forms(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
-        """Return the polynomials of a maximum of terms, and a smallest set of terms that yields all of them."""
+        """Return the polynomials of the maximum of some terms, and few terms that together yield all of them."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}

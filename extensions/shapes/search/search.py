@@ -1,4 +1,4 @@
-"""The search for orders: first-fit orders at some values, then plans for the values at which these orders are worst."""
+"""The search for orders: first-fit orders at some symbol values, then plans for the values at which these are worst."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from memplan.planner.errors import TimeOverError, count_text
 from memplan.solvers.search.control import Control, ignore_report
 
 _LARGE = 10_000
-"""The number of buffers above which no program is found quickly, as conflicts form a full matrix."""
+"""The number of buffers above which no program is found quickly, because the conflicts form a full matrix."""
 SAMPLES = 256
 CORNERS = 27
 NEAR = 16
 MOST_COVERED = 400
 SEARCHING = 0.75
-"""The fraction of the time for finding orders; proofs get the rest."""
+"""The fraction of the time for finding orders; proofs get the remaining time."""
 CLOSE = Fraction(1, 2000)
-"""The minimum excess over the worst sample for which a refuting value is added to the sample."""
+"""The minimum excess of a refuting value's ratio over the worst sampled ratio, for adding the value to the sample."""
 IDLE = 4
-"""The number of rounds without progress, per kept order, after which the search ends."""
+"""The number of rounds without progress, for each kept order, after which the search ends."""
 PROVING = 0.25
-"""The fraction of the search time for proofs, whose refutations yield new sample values."""
+"""The fraction of the search time for proofs, because refutations yield new sample values."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
-"""The ratios above the bound that proofs try, in ascending order."""
+"""The excess ratios above the bound that proofs try, in ascending order."""
 PLANNING = 0.8
-"""The fraction of the time for plans and proofs; verification gets the rest."""
+"""The fraction of the time for plans and proofs; verification gets the remaining time."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProvedPrograms:
-    """The programs of a problem with their proof; at each value, the program with the least peak applies.
+    """The programs of a problem with their proof; at each symbol value, the program with the lowest peak applies.
 
     `loads` has the polynomials whose maximum is the lower bound.
     """
@@ -67,7 +67,7 @@ class ProvedPrograms:
 def search_programs(
     problem: SymbolicProblem, most: int, running: Control, note: Callable[[ProvedPrograms], object] = ignore_report
 ) -> ProvedPrograms:
-    """Search for at most `most` offset programs within a call's time; raises ProblemError for invalid sizes.
+    """Search for at most `most` offset programs within the time of a call; raises ProblemError for invalid sizes.
 
     `note` receives the first program found, for which nothing is proved yet.
     """
@@ -78,7 +78,7 @@ def search_programs(
 
 @dataclass
 class _Search:
-    """The search of one call: sampled values, known orders with their ratios to the bound, and their programs."""
+    """The search of one call: sampled symbol values, known orders with their peak-to-bound ratios, and programs."""
 
     sized: CompiledSizes
     most: int
@@ -96,7 +96,7 @@ class _Search:
     loads: list[Polynomial] = field(init=False)
 
     def result(self, note: Callable[[ProvedPrograms], object]) -> ProvedPrograms:
-        """Search until the best programs are proved or time is over, and return them."""
+        """Search until the best programs are proved or the time is over, and return them."""
         sized = self.sized
         self.loads = lower_bound_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
@@ -107,7 +107,7 @@ class _Search:
         self._add_points(samples(sized.space, SAMPLES))
         if (order := order_for_any_sizes(sized)) is not None:
             self._add_order(order)
-            # With explicit conflicts or views, the optimum may exceed the bound, so optimality needs a proof.
+            # With explicit conflicts or views, the optimum may exceed the bound, so only a proof shows optimality.
             is_at_bound = not (sized.apart or sized.views) or self._prove_ratio([order], Fraction(0)).found == "proved"
             if is_at_bound:
                 return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
@@ -124,7 +124,7 @@ class _Search:
         return self._improve_orders()
 
     def _improve_orders(self) -> ProvedPrograms:
-        """Improve the worst of a few orders until they are proved optimal or the time is over."""
+        """Improve a few orders where they are worst, until they are proved optimal or the time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
@@ -141,7 +141,7 @@ class _Search:
         return self._best_result()
 
     def _prove_orders(self) -> ProvedPrograms | None:
-        """Return the best orders if they are proved optimal; else add the refuting value to the sample."""
+        """Return the best orders if they are proved optimal; otherwise add the refuting values to the sample."""
         begun = time.monotonic()
         chosen = self._orders_with_forms()
         worst = float(self._least_ratios(chosen).max())
@@ -152,7 +152,7 @@ class _Search:
         return self._proved_result(chosen, verdict, over) if verdict.found == "proved" and not over else None
 
     def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
-        """Plan the worst value not yet planned; return False if all values above the bound were planned."""
+        """Plan the worst value that has no plan yet; return False if all values above the bound have plans."""
         for at in np.argsort(-worst, kind="stable").tolist():
             if worst[at] <= 1:
                 return False
@@ -168,7 +168,7 @@ class _Search:
         return False
 
     def _anneal_order(self) -> bool:
-        """Improve one order at the values where the other best orders are worst; return False without progress."""
+        """Improve one order at the values at which the other best orders are worst; return False without progress."""
         draw = np.random.default_rng(self.rounds)
         chosen = self._best_cover(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)
@@ -200,7 +200,7 @@ class _Search:
     # The following methods add sampled values of the symbols and known orders.
 
     def _add_points(self, points: Sequence[Values]) -> None:
-        """Add values of the symbols to the sample."""
+        """Add symbol values to the sample, with the ratios of all known orders there."""
         sizes, least = self.sized.sizes(points), self.sized.min_offsets(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
@@ -210,7 +210,7 @@ class _Search:
         self.bound = np.append(self.bound, bound)
 
     def _add_order(self, order: Order) -> Order:
-        """Adapt an order to the pins, add it to the known orders, and return it."""
+        """Adapt an order to the pins, add it to the known orders, and return the adapted order."""
         if self.sized.pins:
             order = order_respecting_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
@@ -220,7 +220,7 @@ class _Search:
         return order
 
     def _add_refuting_point(self, verdict: Verdict) -> bool:
-        """Add a refuting value and some near it to the sample; return False if the value is already known."""
+        """Add a refuting value and some values near it to the sample; return False if it is in the sample already."""
         if verdict.at is None or verdict.at in self.points:
             return False
         near = [verdict.at]
@@ -250,7 +250,7 @@ class _Search:
                 return chosen
 
     def _orders_with_forms(self) -> list[Order]:
-        """Return the best orders, except orders known to have too many closed forms."""
+        """Return the best orders, except orders whose peaks are known to have too many polynomials."""
         chosen = self._best_cover([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program_of(order).forms is None}
         return chosen
@@ -268,14 +268,14 @@ class _Search:
     def _program_of(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
-            assert program is not None  # Orders were adapted to pins when they were added, so each order has a program.
+            assert program is not None  # Orders are adapted to pins when added, so each one has a program.
             self.programs[order] = program
         return self.programs[order]
 
     def _first_result(self, order: Order) -> ProvedPrograms:
-        """Return the result for an order before any proof."""
+        """Return the result that an order has before any proof."""
         program = program_of(self.sized, order, lambda: True)
-        assert program is not None  # Orders were adapted to pins when they were added, so each order has a program.
+        assert program is not None  # Orders are adapted to pins when added, so each one has a program.
         before, self.programs = self.programs, {order: program}
         try:
             return self._proved_result([order], Verdict("open"), None)
@@ -291,7 +291,7 @@ class _Search:
     def _best_result(self) -> ProvedPrograms:
         """Return the best orders on the sample, with the smallest ratio that can be proved for them.
 
-        If nothing is proved for orders with closed forms, the best orders of all are returned.
+        If nothing can be proved, the best orders of all are returned, even if their peaks have no polynomials.
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
@@ -308,7 +308,7 @@ class _Search:
         return self._proved_result(chosen if proved else self._best_cover(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders about which something can be proved, if any are known, else the given orders."""
+        """Return orders for which a ratio can be proved, if any are known, else the given orders."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen
@@ -318,7 +318,7 @@ class _Search:
     def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
-        """Return the programs of some orders with the outcome of their proof, and the worst sampled value."""
+        """Return the programs of some orders, with the outcome of their proof and the worst sampled value."""
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text

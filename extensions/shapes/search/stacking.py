@@ -1,8 +1,8 @@
 """Stacking orders, which place each buffer on earlier ones, and orders that are optimal for any sizes.
 
-An order is optimal for any sizes if the conflict graph has a transitive orientation: then all buffers of a chain are
-alive together, so that each peak is the sum of a live set. The orientation is found by Golumbic's algorithm: direct one
-edge and all edges that it forces, remove them, and repeat (Algorithmic Graph Theory, 5.6).
+An order is optimal for any sizes if the conflict graph has a transitive orientation. Then all buffers of a chain are
+alive together, so each peak is the sum of a live set. Golumbic's algorithm finds the orientation: direct one edge and
+all edges that it forces, remove them, and repeat (Algorithmic Graph Theory, 5.6).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
 
 Order = tuple[int, ...]
-"""A stacking order: the positions of buffers in the order of placement."""
+"""The type of a stacking order: the positions of buffers in the order in which they are placed."""
 
 
 def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each buffer in an order, the buffers directly below it: the topmost of each of its live sets."""
+    """Return, for each buffer of an order, the buffers directly below it: the topmost one of each of its live sets."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
@@ -31,7 +31,7 @@ def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int,
 
 
 def peaks_of_order(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-    """Return the peak of an order at each sampled value, in bytes."""
+    """Return the peak, in bytes, of a stacking order at each sampled value of the symbols."""
     tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
         alive = sized.sets_of(buffer)
@@ -42,14 +42,14 @@ def peaks_of_order(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows)
 
 
 def order_with_pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order with pinned buffers first, in ascending order of their offsets."""
+    """Return the order with its pinned buffers moved to the front, in ascending order of their offsets."""
     ends = least + sizes
     pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
     return (*pinned, *(buffer for buffer in order if buffer not in pinned))
 
 
 def order_respecting_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order in which each pinned buffer precedes all buffers that may end above its offset."""
+    """Return an order in which each pinned buffer comes before every buffer that might end above its offset."""
     pinned = order_with_pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
@@ -72,7 +72,7 @@ def order_respecting_pins(sized: CompiledSizes, order: Order, sizes: Rows, least
 
 
 def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
-    """Return the order of a plan by ascending offset; ties are broken by first live set and position."""
+    """Return the buffers of a plan by ascending offset; ties are broken by first live set, then by position."""
     first = np.append(sized.sets, 0)[sized.first[:-1]]
     return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
@@ -80,7 +80,7 @@ def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
 def first_fit(
     sized: CompiledSizes, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return first-fit offsets at one value: buffers in the order of `ranks`, each in the lowest sufficient gap."""
+    """Return first-fit offsets at one symbol value: buffers by ascending `ranks`, each in the lowest sufficient gap."""
     offsets = least.copy()
     is_placed = np.zeros(sized.count, bool)
     is_placed[[buffer for buffer, _ in sized.pins]] = True
@@ -98,12 +98,12 @@ def first_fit(
 
 
 MOST_STEPS = 20_000_000
-"""The maximum number of implications followed, about 10 s; graphs that need more count as having no orientation."""
+"""The maximum number of implications to follow, about 10 s; a graph that needs more counts as without orientation."""
 Edge = tuple[int, int]
 
 
 def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
-    """Return an order that is optimal for any sizes, or None if there is none or the search is too long."""
+    """Return an order that is optimal for any sizes of buffers; None if there is none or the search takes too long."""
     together: dict[tuple[int, ...], list[int]] = {}
     for buffer in range(sized.count):
         together.setdefault(tuple(sized.sets_of(buffer).tolist()), []).append(buffer)
@@ -119,7 +119,7 @@ def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
 
 
 def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
-    """Return the predecessors of each buffer in a transitive orientation of the conflicts, or None without one."""
+    """Return each buffer's predecessors in a transitive orientation of the conflicts, or None if there is none."""
     beneath: list[set[int]] = [set() for _ in left]
     steps = 0
     for i in range(len(left)):

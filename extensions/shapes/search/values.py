@@ -17,13 +17,13 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.portfolio.solve import solve
 
 WORK = 30_000_000
-"""The number of steps in one round of moves, which takes about 20 ms."""
+"""The number of steps in one round of random moves, which takes about 20 ms."""
 
 
 def planned_offsets(
     sized: CompiledSizes, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
-    """Return the offsets of a good plan at one value of the symbols, or None if none is found in time."""
+    """Return the offsets of a good plan at one value of the symbols, in bytes, or None if none is found in time."""
     pins = {buffer for buffer, _ in sized.pins}
     buffers = []
     for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
@@ -40,7 +40,7 @@ def planned_offsets(
 def improve_order(
     sized: CompiledSizes, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int
 ) -> Order:
-    """Return an order no worse than `start` at some values; `at` has the sizes, minimum offsets and bounds."""
+    """Return an order no worse than `start` at some symbol values; `at` has sizes, minimum offsets and bounds there."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
     moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
@@ -50,15 +50,15 @@ def improve_order(
 
 
 def first_optimal(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio of at most 1, else of the first ratio within 0.02 % of the smallest."""
+    """Return the index of the first ratio of at most 1 or, without one, of the first within 0.02 % of the smallest."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def best_row_cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Return `count` rows whose column-wise minimum is best in the worst case, selected greedily and by swaps.
+    """Select `count` rows, greedily and by swaps, whose smallest ratio in the worst column is as low as possible.
 
-    Ties are broken by the mean.
+    The mean over all columns counts as well, with a smaller weight. Return the positions of the rows.
     """
 
     def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:

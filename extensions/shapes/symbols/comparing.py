@@ -1,10 +1,10 @@
-"""Exact proofs that one polynomial never exceeds another for any values of the symbols; False means not proved.
+"""Exact proofs that one polynomial never exceeds another for any symbol values; a result of False means not proved.
 
-In the difference, each atom (a floor or a maximum) is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r
-<= d - 1` and one `r` (the rest) for each atom, so that common parts of both sides cancel; `max(p, 0)` is 0 or `p`, and
-both cases are proved. The result is a polynomial over the symbols in a box. Its minimum coefficient in Bernstein's
-basis is a lower bound on its values there, so the claim is proved if no coefficient is negative. For unbounded symbols,
-the coefficients in `symbol - min` are used.
+In the difference, each atom (a floor or a maximum) is replaced by its range. A floor becomes `floor(p / d) = (p - r) /
+d` with `0 <= r <= d - 1`; each atom has one `r` (its rest), so that common parts of both sides cancel. As `max(p, 0)`
+is 0 or `p`, both cases are proved. The result is a polynomial over the symbols in a box. Its minimum coefficient in
+Bernstein's basis is a lower bound on its values there, so the claim is proved if no coefficient is negative. For
+unbounded symbols, the coefficients in `symbol - min` are used.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart
 from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
 
 Box = Mapping[str, tuple[int, int | None]]
-"""The first and the last step of each symbol (its value divided by its divisor); None if the symbol is unbounded."""
+"""The type of the first and last step of each symbol (its value / its divisor); the last is None if unbounded."""
 Exact = Mapping[Monomial, Fraction]
 Case = frozenset[str]
-"""The atoms `max(p, 0)` that equal `p` in a case; all other such atoms are 0."""
+"""The type of a case: the atoms `max(p, 0)` that equal `p` in it, while all other such atoms are 0."""
 _REST = "~"
 _MOST_MAXIMA = 8
-"""The maximum number of `max` atoms for which one comparison considers all cases, 256."""
+"""The maximum number of `max` atoms for which one comparison considers all cases (at most 256)."""
 _MOST_MIXED = 4
-"""The maximum number of rests (remainders of floors) whose two ends one comparison considers, in 16 combinations."""
+"""The maximum number of rests (remainders of floors) for which one comparison tries both ends (16 combinations)."""
 _PAIRS_TRIED = 6
 LEAF, _MOST_BOXES = 1024, 2048
-"""The maximum number of values of a box that are enumerated, and of boxes that are examined for one polynomial."""
+"""The maximum number of values in a box that are enumerated, and of boxes that are examined for one polynomial."""
 SAMPLES = 64
 
 
 def box_ends(box: Box) -> tuple[tuple[int, int], ...] | None:
-    """Return the ends of a box in the order of its symbols; None if a symbol is unbounded."""
+    """Return the ends of a box's ranges, in the order of its symbols; None if a symbol is unbounded."""
     ends = tuple((low, high) for low, high in box.values() if high is not None)
     return ends if len(ends) == len(box) else None
 
 
 @dataclass
 class Comparer:
-    """The comparison of polynomials over one space of symbols; results are cached."""
+    """The comparison of polynomials over the symbols and atoms of one space; results are cached."""
 
     space: Space
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
@@ -67,15 +67,15 @@ class Comparer:
 
     @property
     def box(self) -> Box:
-        """The range of steps of each symbol, for which comparisons hold."""
+        """The range of each symbol in steps of its divisor, within which comparisons hold."""
         return {name: symbol.steps for name, symbol in self.space.symbols.items()}
 
     def is_never_above(self, left: Polynomial, right: Polynomial) -> bool:
-        """Return True if `left <= right` is proved for all values."""
+        """Return True if `left <= right` is proved for all values of the symbols."""
         return self.is_never_negative(minus(right, left))
 
     def is_never_negative(self, polynomial: Polynomial) -> bool:
-        """Return True if a polynomial is proved to be at least 0 for all values."""
+        """Return True if a polynomial is proved to be at least 0 for all values of the symbols."""
         form = hashable_form(polynomial)
         if form not in self._known:
             self._known[form] = self._is_plain(polynomial) or all(
@@ -84,7 +84,7 @@ class Comparer:
         return self._known[form]
 
     def negative_point(self, polynomial: Polynomial) -> Values | bool:
-        """Return a value at which a polynomial is negative; False if none exists, True if that is unknown.
+        """Return symbol values at which a polynomial is negative; False if none exist, True if that is unknown.
 
         If no single comparison decides, the ranges are halved, and small boxes are enumerated.
         """
@@ -115,7 +115,7 @@ class Comparer:
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
-        """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
+        """Return True if no value is negative even with independent variables, as for `n//3` but not for `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(variable_names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
@@ -124,10 +124,10 @@ class Comparer:
         return spread is not None and spread[0] >= 0
 
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
-        """Return polynomials over the symbols alone; at each value, one of them is at most the given polynomial.
+        """Return polynomials over the symbols alone, of which at least one does not exceed `polynomial` at each value.
 
-        So if none of them is negative, neither is the given polynomial. There are several if it has `max` atoms. For
-        too many of these, only a negative polynomial is returned, so that nothing is proved.
+        So if none of them is negative, neither is `polynomial`. There are several of them if it has `max` atoms. If it
+        has too many, only a negative polynomial is returned, so that nothing is proved.
         """
         bounds: list[Exact] = []
         for case in self._cases([polynomial]):
@@ -148,7 +148,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _end_polynomial(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial that is linear in a rest, with the rest set to 0 (end 0) or to its maximum (end 1)."""
+        """Return a polynomial, linear in a rest, after setting the rest to 0 (end 0) or to its maximum (end 1)."""
         most = self._max_rest(rest)
         assert most is not None
         total: Exact = {}
@@ -160,7 +160,7 @@ class Comparer:
         return total
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
-        """Return the sets of `max(p, 0)` atoms that may be `p` while all others are 0; empty for too many sets."""
+        """Return the sets of `max(p, 0)` atoms that may equal `p` while all others are 0; empty for too many sets."""
         symbols: set[str] = set()
         work = variable_names(polynomials)
         while work:
@@ -175,7 +175,7 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return polynomials as rows of a table, for comparing many at once; None if they have too many `max` atoms."""
+        """Return polynomials as rows of a table for comparing many at once; None if they have too many `max` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
@@ -206,7 +206,7 @@ class Comparer:
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
     def _max_rest(self, name: str) -> Fraction | None:
-        """Return the maximum of a rest divided by its divisor; None for a symbol."""
+        """Return the maximum of a rest that is divided by its divisor, or None if the name is that of a symbol."""
         if not name.startswith(_REST):
             return None
         atom = self.space.atoms[name[len(_REST) :]]
@@ -214,7 +214,7 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: a rest becomes 0 in positive terms, its maximum in negative ones."""
+        """Return a lower polynomial without rests: they become 0 in positive terms, their maximum in negative ones."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]
@@ -227,7 +227,7 @@ class Comparer:
     # The following methods compare several polynomials.
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return the polynomials that may be the maximum somewhere; samples decide most pairs, then proofs."""
+        """Return the polynomials that may be the maximum at some value; samples decide most pairs, then proofs."""
         different = {hashable_form(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -250,7 +250,7 @@ class Comparer:
     def _dominated_pairs(
         self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the pairs (above, below) whose second polynomial is proved never to exceed the first."""
+        """Yield the pairs (above, below) in which the second polynomial is proved never to exceed the first."""
         box = box_ends(self.box)
         is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
         if box is not None and pairs:
@@ -294,7 +294,7 @@ def is_non_negative(polynomial: Exact, box: Box) -> bool:
 
 
 def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
-    """Return the minimum Bernstein coefficient on a box, times a positive number; its sign is exact."""
+    """Return a positive multiple of the minimum Bernstein coefficient on a box, whose sign is exact."""
     variables = sorted(box)
     scale = lcm(*(value.denominator for value in polynomial.values()))
     rows = {
@@ -313,7 +313,7 @@ def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> in
 
 
 def _divide_factors(polynomial: Exact, box: Box) -> Exact:
-    """Return a polynomial divided by the positive symbols that are common to all its terms."""
+    """Return a polynomial divided by those positive symbols that all its terms have in common."""
     shared: list[str] = []
     first, *others = polynomial
     for name in sorted(set(first)):
@@ -331,21 +331,21 @@ def _divide_factors(polynomial: Exact, box: Box) -> Exact:
 
 
 SHOWN, SAMPLED = 64, 1024
-"""The factors on an unbounded symbol's minimum up to which it is shown (SHOWN) and sampled (SAMPLED).
+"""The factors on an unbounded symbol's minimum up to which the symbol is shown (SHOWN) and sampled (SAMPLED).
 
-At that size, squares of a length exceed constants. With more than three unbounded symbols, the samples end lower, so
-that their products are still valid sizes.
+At these values, squares of a length exceed constants. With more than three unbounded symbols, the samples end lower, so
+that products of the symbols are still valid sizes.
 """
 
 
 def step_ranges(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each symbol; for an unbounded symbol, the last is `reach` times the first."""
+    """Return the first and last step of each symbol; if it is unbounded, the last step is `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
-    """Return values of the symbols: corners and midpoints of their ranges, and `count` random ones, log-uniform."""
+    """Return symbol values: the corners and midpoints of the ranges, and `count` random values, log-uniform."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
     steps = step_ranges(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]

@@ -1,7 +1,7 @@
-"""Integers that record their dependence on symbols; readers of models compute with them as with any integer.
+"""Integers that record how they depend on symbols, with which readers of models compute as with any integer.
 
 Such a number has a value at one sample point, and a polynomial for all values of the symbols. Sums, products and
-quotients update both. Comparisons are proved for all values; a comparison that holds only at some values raises
+quotients update both. Comparisons are proved for all values; a comparison that is true only at some values raises
 FormatError.
 """
 
@@ -29,7 +29,7 @@ _MOST_TERMS = 1_000
 
 
 class SymbolicNumbers:
-    """The numbers over some symbols, evaluated at an interior point where different sizes rarely coincide.
+    """The numbers over some symbols, evaluated at an interior point at which different sizes rarely coincide.
 
     `prefix` marks the text of such a number among the names of dimensions.
     """
@@ -43,7 +43,7 @@ class SymbolicNumbers:
         self._by_text: dict[str, int] = {}
 
     def symbol(self, name: str) -> int:
-        """Return a symbol as a number."""
+        """Return a symbol as a number that depends on it."""
         return self.number_of(self.space.symbol(name))
 
     def number_of(self, form: Polynomial) -> int:
@@ -55,25 +55,25 @@ class SymbolicNumbers:
         return SymbolicNumber(self, form)
 
     def text(self, value: int) -> str:
-        """Return the text of a symbolic number for use as the name of a dimension."""
+        """Return the text of a symbolic number, which can be used as the name of a dimension."""
         assert isinstance(value, SymbolicNumber)
         text = f"{self.prefix}{value}"
         self._by_text[text] = value
         return text
 
     def number_of_text(self, text: str) -> int | None:
-        """Return the number with the given text, or None."""
+        """Return the symbolic number that has the given text, or None."""
         return self._by_text.get(text)
 
 
 class SymbolicNumber(int):
-    """An integer that is a polynomial over symbols."""
+    """An integer that is a polynomial over symbols, with the polynomial's value at the sample point."""
 
     numbers: SymbolicNumbers
     form: Polynomial
 
     def __new__(cls, numbers: SymbolicNumbers, form: Polynomial) -> Self:
-        """Return the number for a polynomial, with its value at the sample point."""
+        """Return the number for a polynomial; as an int, it has the polynomial's value at the sample point."""
         made = super().__new__(cls, numbers.space.value(form, numbers.point))
         made.numbers, made.form = numbers, form
         return made
@@ -125,8 +125,8 @@ class SymbolicNumber(int):
     def __eq__(self, other: object) -> bool:
         """Return True if both numbers are equal for all values of the symbols.
 
-        Numbers that are equal only at some values count as different: the problem is later compared with the problems
-        read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
+        Numbers that are equal only at some values count as different. This is safe, because the problem is later
+        compared with the problems read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
         """
         return isinstance(other, int) and not minus(self.form, _polynomial_of(other))
 
@@ -152,8 +152,8 @@ class SymbolicNumber(int):
         return True
 
     def _is_at_most(self, other: int, less: int) -> bool:
-        """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
-        if abs(int(other)) >= MAX_BYTES:  # The total of all sizes is checked later, so skip the proof.
+        """Return True if `self <= other - less` for all values; raises FormatError if true only for some."""
+        if abs(int(other)) >= MAX_BYTES:  # The total of all sizes is checked later, so skip the proof here.
             return int(self) <= int(other) - less
         room = minus(_polynomial_of(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)
@@ -168,12 +168,12 @@ class SymbolicNumber(int):
 
 
 def max_number(left: int, right: int) -> int:
-    """Return the larger number, or a `max` expression if neither is the larger one for all values."""
+    """Return the larger number, or a `max` expression if neither one is the larger for all values."""
     return _min_or_max(left, right, at_most=False)
 
 
 def min_number(left: int, right: int) -> int:
-    """Return the smaller number, or a `min` expression if neither is the smaller one for all values."""
+    """Return the smaller number, or a `min` expression if neither one is the smaller for all values."""
     return _min_or_max(left, right, at_most=True)
 
 
@@ -194,7 +194,7 @@ def _polynomial_of(value: int) -> Polynomial:
 
 
 def _sample_value(symbol: SymbolRange, place: int) -> int:
-    """Return a value of a symbol at which different sizes rarely coincide."""
+    """Return a value of a symbol at which different sizes rarely coincide; it depends on the symbol's `place`."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

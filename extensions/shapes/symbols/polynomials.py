@@ -1,4 +1,4 @@
-"""Integer polynomials: mappings from monomials, which are sorted tuples of names, to nonzero coefficients."""
+"""Integer polynomials, as mappings from monomials (sorted tuples of variable names) to nonzero coefficients."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import product
 from typing import TypeVar
 
 Monomial = tuple[str, ...]
-"""The names of variables in ascending order; a power repeats the name."""
+"""The type of a monomial: the names of its variables in ascending order; a power repeats the name."""
 Number = TypeVar("Number", int, Fraction)
 Polynomial = Mapping[Monomial, int]
 Key = tuple[tuple[Monomial, int], ...]
-"""A polynomial in hashable form."""
+"""The type of a polynomial in hashable form."""
 
 
 def constant(value: int) -> Polynomial:
-    """Return the polynomial that equals an integer."""
+    """Return the constant polynomial that equals an integer."""
     return {(): value} if value else {}
 
 
@@ -74,7 +74,7 @@ def scale(polynomial: Polynomial, factor: int) -> Polynomial:
 
 
 def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
-    """Return `left / right` if that is an integer polynomial, else None; `right` must not be 0."""
+    """Return `left / right` if this is an integer polynomial, else None; `right` must not be 0."""
     lead = max(right, key=_monomial_rank)
     quotient: Polynomial = {}
     rest = dict(left)
@@ -98,17 +98,17 @@ def _monomial_rank(monomial: Monomial) -> tuple[int, Monomial]:
 
 
 def constant_value(polynomial: Polynomial) -> int | None:
-    """Return the integer that a polynomial equals; None if it has variables."""
+    """Return the integer that a polynomial equals, or None if it has variables."""
     if not polynomial:
         return 0
     return polynomial[()] if set(polynomial) == {()} else None
 
 
 def variable_names(polynomials: Iterable[Mapping[Monomial, Number]]) -> set[str]:
-    """Return the names of the variables in some polynomials."""
+    """Return the names of all variables in some polynomials."""
     return {name for polynomial in polynomials for monomial in polynomial for name in monomial}
 
 
 def degree(polynomial: Mapping[Monomial, Number], name: str) -> int:
-    """Return the highest power of a variable in a polynomial."""
+    """Return the highest power of a variable in a polynomial; 0 if the variable does not occur."""
     return max((monomial.count(name) for monomial in polynomial), default=0)

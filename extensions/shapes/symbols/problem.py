@@ -1,4 +1,4 @@
-"""Problems whose sizes are expressions: the wire format and derived values."""
+"""Problems whose sizes are expressions: their wire format, and values derived from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_SYMBOLS = 16
 
 
 Size = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
-"""Bytes, or an expression over the symbols: `"48*b*n**2"`."""
+"""The type of a size: a number of bytes, or an expression over the symbols such as `"48*b*n**2"`."""
 
 
 class SymbolicBuffer(Value):
@@ -88,5 +88,5 @@ class SymbolicProblem(Value):
 
 
 def point_text(point: Values) -> str:
-    """Return the values of the symbols as text: `b=1, n=128`."""
+    """Return the values of the symbols as one text, such as `b=1, n=128`."""
     return ", ".join(f"{name}={value}" for name, value in point.items())

@@ -1,4 +1,4 @@
-"""Parser of the expressions in a symbolic problem."""
+"""The parser of the size expressions in a symbolic problem."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and its rule."""
+    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and the broken rule."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:
@@ -44,7 +44,7 @@ def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
 
 
 class _Reader:
-    """The conversion of the syntax tree of one expression to a polynomial."""
+    """The conversion of an expression's syntax tree to a polynomial."""
 
     def __init__(self, space: Space, where: str) -> None:
         self.space = space

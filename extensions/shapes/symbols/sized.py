@@ -1,4 +1,4 @@
-"""Symbolic problems compiled to polynomials and live sets."""
+"""Symbolic problems compiled to polynomials and to live sets (sets of buffers that are alive together)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, add_way,
 from memplan.planner.model.rows import MAX_BYTES
 
 Rows = NDArray[np.int64]
-"""Sizes or offsets in bytes, with a row for each buffer and a column for each value of the symbols."""
+"""The type of sizes or offsets in bytes, with a row for each buffer and a column for each value of the symbols."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledSizes:
     """A compiled symbolic problem: its distinct sizes as polynomials, padded to the alignment, and maximal live sets.
 
-    `form_of` has the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
+    `form_of` has the index of each buffer's size in `forms`. No two buffers of a live set may share bytes. Buffer b is
     in the live sets `sets[first[b]:first[b + 1]]`, in ascending order. The last live sets, `apart`, come from
     conflicts. `pins` are pairs of a buffer and the index in `forms` of its offset. `views` are triples of an alias, the
     buffer that contains it, and the index in `forms` of its offset there; aliases are in no live set.
@@ -52,12 +52,12 @@ class CompiledSizes:
 
     @cached_property
     def members(self) -> NDArray[np.int64]:
-        """The buffer of each entry of `sets`."""
+        """The buffer of each entry in `sets`."""
         return np.repeat(np.arange(self.count), np.diff(self.first))
 
     @cached_property
     def meets(self) -> NDArray[np.bool_]:
-        """A matrix that marks the pairs of buffers that must not share bytes, with an empty diagonal."""
+        """A matrix of flags for pairs of buffers, True if the pair must not share bytes, with a False diagonal."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
         meets: NDArray[np.bool_] = alive @ alive.T > 0
@@ -65,15 +65,15 @@ class CompiledSizes:
         return meets
 
     def sets_of(self, buffer: int) -> NDArray[np.int64]:
-        """Return the live sets that contain a buffer."""
+        """Return the numbers of the live sets that contain a buffer."""
         return self.sets[self.first[buffer] : self.first[buffer + 1]]
 
     def sizes(self, points: Sequence[Values]) -> Rows:
-        """Return the padded sizes of all buffers at the given values."""
+        """Return the padded sizes of all buffers, in bytes, at the given symbol values."""
         return self._values_at(points)[self.form_of]
 
     def min_offsets(self, points: Sequence[Values]) -> Rows:
-        """Return the minimum offset of each buffer at the given values: its pin, or else 0."""
+        """Return the minimum offset of each buffer, in bytes, at the given symbol values: its pin, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._values_at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -85,7 +85,7 @@ class CompiledSizes:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound on all peaks at each value: the largest live-set sum or end of a pinned buffer."""
+        """Return a lower bound on all peaks at each symbol value: the largest live-set sum or pinned buffer's end."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -94,7 +94,7 @@ class CompiledSizes:
 
 
 def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
-    """Compile the sizes of a problem; raises ProblemError with the size, the symbol and the value."""
+    """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
     pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)
@@ -119,7 +119,7 @@ def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
 
 
 class _Reader:
-    """The collection of a problem's distinct sizes, and of the errors in them."""
+    """The reader of a problem's sizes, which collects the distinct sizes and the errors in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.space = problem, Space.from_symbols(problem.symbols)
@@ -130,7 +130,7 @@ class _Reader:
         self._by_key: dict[Key, int] = {}
 
     def form(self, i: int, text: int | str) -> int:
-        """Return the index in `forms` of a buffer's padded size."""
+        """Return the index in `forms` of the padded size of buffer i."""
         if text not in self._by_text:
             form = parse_expression(text, self.space, f"buffers[{i}].size")
             if (rule := _size_rule(form, Comparer(self.space))) is not None:
@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size violates, or None: it is negative somewhere, or not proved to be non-negative."""
+    """Return the rule that a size violates, or None: it must be proved that the size is never negative."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
@@ -199,9 +199,9 @@ def _refuse_large_total(space: Space, forms: Sequence[Polynomial], used: Sequenc
 
 
 def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
-    """Return the maximal sets of buffers alive together, and the sets that explicit conflicts add.
+    """Return the maximal sets of buffers that are alive together, and then the sets that explicit conflicts add.
 
-    A buffer is alive whenever one of its aliases is; aliases are in no live set.
+    A buffer is alive whenever one of its aliases is alive; aliases are in no live set.
     """
     plain = problem.sizeless_problem()
     begins, ends = defaultdict(list), defaultdict(list)
@@ -222,7 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of pairwise disjoint buffers: each has a conflict, and buffers alive with one or both."""
+    """Return sets of pairwise disjoint buffers: each has a conflict, and buffers alive with one or both of its pair."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:

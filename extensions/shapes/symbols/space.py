@@ -1,4 +1,4 @@
-"""Symbols with their ranges, and the atoms over them (floors and positive parts of polynomials)."""
+"""Symbols with their ranges, and the atoms over these symbols (floors and positive parts of polynomials)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import MAX_BYTES, Value
 
 Values = Mapping[str, int]
-"""The value of each symbol."""
+"""The type of symbol values, by the name of the symbol."""
 Columns = dict[str, NDArray[np.int64]]
-"""The values of each variable at several points; symbols are given in steps of their divisor."""
+"""The type of each variable's values at several points, where symbols are counted in steps of their divisor."""
 _BITS = 63
 
 
@@ -41,19 +41,19 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The minimum and the maximum of the symbol, in units of its divisor; None if it is unbounded."""
+        """The minimum and the maximum of the symbol, in steps of its divisor; the maximum is None if unbounded."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
 class Floor(NamedTuple):
-    """The atom `floor(inner / divisor)`."""
+    """The atom `floor(inner / divisor)` of a polynomial `inner`."""
 
     inner: Polynomial
     divisor: int
 
 
 class PositivePart(NamedTuple):
-    """The atom `max(inner, 0)`."""
+    """The atom `max(inner, 0)` of a polynomial `inner`."""
 
     inner: Polynomial
 
@@ -74,7 +74,7 @@ class Space:
 
     @classmethod
     def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
-        """Return the space of some symbols; raises ProblemError for a symbol without any value."""
+        """Return the space of some symbols; raises ProblemError if a symbol has no value in its range."""
         wrong = []
         for name, symbol in symbols.items():
             low, high = symbol.steps
@@ -94,11 +94,11 @@ class Space:
         return all(symbol.max is not None for symbol in self.symbols.values())
 
     def symbol(self, name: str) -> Polynomial:
-        """Return the polynomial that equals the value of a symbol."""
+        """Return the polynomial that equals the value of a symbol, in units and not in steps."""
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)` without whole parts of coefficients, so that equal atoms coincide."""
+        """Return `floor(inner / divisor)`, with whole coefficients outside of the atom, so that atoms coincide."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if constant_value(rest) is not None:
@@ -106,7 +106,7 @@ class Space:
         return plus(whole, variable(self._atom_name("floor", rest, divisor)))
 
     def positive_part(self, inner: Polynomial) -> Polynomial:
-        """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
+        """Return `max(inner, 0)`; `p` and `-p` share one atom, because `max(p, 0) = p + max(-p, 0)`."""
         if (value := constant_value(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(hashable_form(inner))) < 0:
@@ -114,18 +114,18 @@ class Space:
         return variable(self._atom_name("positive", inner, 0))
 
     def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the maximum of some polynomials as a polynomial."""
+        """Return the maximum of some polynomials as a polynomial over symbols and atoms."""
         first, *others = sorted(polynomials, key=hashable_form)
         for each in others:
             first = plus(first, self.positive_part(minus(each, first)))
         return first
 
     def minimum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the minimum of some polynomials as a polynomial."""
+        """Return the minimum of some polynomials as a polynomial over symbols and atoms."""
         return scale(self.maximum([scale(each, -1) for each in polynomials]), -1)
 
     def align(self, polynomial: Polynomial, alignment: int) -> Polynomial:
-        """Return a polynomial rounded up to a multiple of an alignment."""
+        """Return a polynomial rounded up to a multiple of an alignment, as a polynomial."""
         if alignment == 1:
             return polynomial
         return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
@@ -144,7 +144,7 @@ class Space:
         return self.values([polynomial], values)[0]
 
     def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
-        """Return the exact value of each polynomial at given values of the symbols; common parts are computed once."""
+        """Return the exact value of each polynomial at given values of all symbols; common parts are computed once."""
         steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
         return [self._value_in_steps(polynomial, steps) for polynomial in polynomials]
 
@@ -161,7 +161,7 @@ class Space:
         return total
 
     def columns(self, points: Sequence[Values]) -> Columns:
-        """Return the values of all variables at some points, as input for `values_at`."""
+        """Return the values of all variables (symbols and atoms) at some points, as input for `values_at`."""
         steps = {
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
@@ -177,7 +177,7 @@ class Space:
         return columns
 
     def values_at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
-        """Return the values of a polynomial at the points of `columns`."""
+        """Return the values of a polynomial at the points for which `columns` has the variables' values."""
         total = np.zeros(len(next(iter(columns.values()))), np.int64)
         for monomial, coefficient in polynomial.items():
             term: NDArray[np.int64] = np.full_like(total, coefficient)
@@ -187,7 +187,7 @@ class Space:
         return total
 
     def value_bounds(self, polynomial: Polynomial) -> tuple[int, int] | None:
-        """Return bounds on a polynomial's values by interval arithmetic; None if a symbol is unbounded."""
+        """Return bounds on a polynomial's values by interval arithmetic, or None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         low = high = 0
@@ -212,7 +212,7 @@ class Space:
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
     def magnitude_bound(self, polynomial: Polynomial) -> int | None:
-        """Return a bound on the absolute partial sums of a polynomial; None if a symbol is unbounded."""
+        """Return a bound on the absolute values of a polynomial's partial sums, or None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         total = 0
@@ -224,7 +224,7 @@ class Space:
         return total
 
     def free_symbols(self, polynomial: Polynomial) -> set[str]:
-        """Return the symbols of a polynomial, including those inside its atoms."""
+        """Return the symbols that occur in a polynomial, including symbols inside its atoms."""
         free_names: set[str] = set()
         for name in variable_names([polynomial]):
             free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)
@@ -233,7 +233,7 @@ class Space:
     # The following methods write polynomials as text.
 
     def text(self, polynomial: Polynomial) -> str:
-        """Return the text of a polynomial in input syntax: `64*((48*b*n*n + 63)//64) + 4096`."""
+        """Return a polynomial as text in the input syntax, such as `64*((48*b*n*n + 63)//64) + 4096`."""
         ordered = sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0]))
         terms = [self._term_text(monomial, value) for monomial, value in ordered]
         return " + ".join(terms).replace("+ -", "- ") or "0"

@@ -1,8 +1,8 @@
-"""Tables of polynomials for comparing many at once: doubles decide clear cases, with an error margin.
+"""Tables of polynomials, which compare many at once: doubles decide the clear cases, with an error margin.
 
 A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests (see
-`comparing`), another converts to Bernstein's basis on a box. Signs within the error of doubles are decided by exact
-fractions.
+`comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
+doubles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memplan.extensions.shapes.symbols.space import Columns
 
 Doubles = NDArray[np.float64]
 Box = Sequence[tuple[int, int]]
-"""The first and the last step of each symbol, in the order of the symbols."""
+"""The type of the first and last step of each symbol, in the order of the symbols."""
 ERROR = 1e-11
 """The error margin relative to the sum of all absolute terms; sums of hundreds of products have errors below 1e-13."""
 
@@ -48,16 +48,16 @@ def _bernstein_doubles(degree: int, low: int, high: int) -> Doubles:
 
 
 def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two masks of rows: surely non-negative in a box, and undecided within the error of doubles."""
+    """Return two masks of rows: those surely non-negative in a box, and those undecided within the error of doubles."""
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
 
 
 class Frame:
-    """The monomials of a table, expanded over symbols and rests in each case of positive `max` atoms.
+    """The monomials of a table, each expanded over symbols and rests in each case of positive `max` atoms.
 
-    Each function in `cases` expands a polynomial; `rests` returns the maximum of a rest. A polynomial is non-negative
-    if it is so in all cases.
+    Each function in `cases` expands a polynomial for one case; `rests` returns the maximum of a rest. A polynomial is
+    non-negative if it is non-negative in all cases.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Frame:
 
 
 class PolynomialTable:
-    """Polynomials as rows of coefficients over the monomials of a frame."""
+    """Polynomials as rows of a table, with a column for the coefficient of each monomial of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
         self.frame, self.powers = frame, frame.powers
@@ -101,12 +101,12 @@ class PolynomialTable:
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 
     def error(self, box: Box) -> Doubles:
-        """Return the error margin of doubles for each polynomial in a box."""
+        """Return the error margin of doubles for each polynomial's values in a box."""
         top = [prod(float(high) ** power for power, (_, high) in zip(each, box, strict=True)) for each in self.powers]
         return np.asarray(ERROR * (self._sizes @ np.array(top)))
 
     def bernstein_matrix(self, box: Box) -> Doubles:
-        """Return the matrix from powers of symbols to Bernstein's basis on a box."""
+        """Return the matrix that converts from powers of symbols to Bernstein's basis on a box."""
         values = np.ones((len(self.powers), 1))
         for axis, (low, high) in enumerate(box):
             exponents = [power[axis] for power in self.powers]

@@ -126,7 +126,7 @@ def test_an_unbounded_symbol_has_a_limit_within_a_capacity() -> None:
 def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> None:
     content = (
         Path(__file__).parents[3] / "tests" / "models" / "graph_step.json"
-    ).read_bytes()  # the file is the problem "graph step" of lab.shapes
+    ).read_bytes()  # The file contains the problem "graph step" of lab.shapes.
     problem = SymbolicProblem.model_validate_json(content)
     found = shapes(problem, options=ShapesOptions(time_limit_s=20))
     assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)

@@ -42,7 +42,7 @@ def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
 
 
 def test_verify_shapes_rejects_an_arena_sized_for_the_smallest_batch() -> None:
-    # TVM made this wrong plan before its pull request 18663: without an upper bound, it used the lower one.
+    # TVM made this wrong plan before its pull request 18663: it used the lower bound if there was no upper bound.
     problem = problem_of(("262144*batch", 0, 2), ("12288*batch", 0, 1), batch={"min": 2, "max": 64})
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
     assert check_offsets(problem, offsets, "274432*batch").status == "valid"

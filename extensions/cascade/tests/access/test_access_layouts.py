@@ -87,7 +87,7 @@ def test_attention_products_are_striped_by_rows_of_queries() -> None:
     products = [row for row in graph.operations if row.kind == "matmul"]
     assert [row.role for row in products] == ["striped"] * 2
     assert [read.rows == SAME for row in products for read in row.reads] == [True, False] * 2
-    # The count follows from 144 queries, 144 keys and 128 numbers each, for any number of heads.
+    # For any number of heads, 144 queries and 144 keys have 128 numbers each, which gives this count.
     assert graph.macs_of(graph.operations.index(products[0])) == 144 * 144 * 128
     assert sum(row.role == "barrier" for row in graph.operations) == 1
 
@@ -123,8 +123,8 @@ def test_an_operation_whose_attributes_contradict_its_shapes_is_a_barrier_with_t
     assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
     assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
     assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not add up to its output shape"
-    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice beyond the end of its rows runs whole"
-    # A size that is rounded up is accepted: the last window then reaches beyond the border.
+    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice beyond the last row of its input runs whole"
+    # Rounding up a size is accepted, although the last window then reaches beyond the border.
     assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""
 
 

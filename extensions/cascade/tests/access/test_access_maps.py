@@ -169,7 +169,7 @@ def test_an_operation_with_more_inputs_than_its_kind_has_is_a_barrier() -> None:
     row = {"in": [0, 0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = access_graph(graph_from({"size": [81, 49], "kept": [1], "tensors": tensors, "ops": [row]}))
     assert graph.operations[0].role == "barrier"
-    assert graph.operations[0].reason == "reads 2 tensors that are no weights, but only 1 access maps are known"
+    assert graph.operations[0].reason == "reads 2 tensors other than weights, but has only 1 known access maps"
 
 
 PER_PIXEL = [((1, 12, 10), {"axis": 3}), ((1, 12, 10), {"axis": -1}), ((1, 12, 10), {}), ((1, 12, 10, 1), {"axis": 3})]

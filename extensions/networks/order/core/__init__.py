@@ -1,4 +1,4 @@
-"""Compiled searches for orders of operations."""
+"""The compiled searches for orders of operations."""
 
 from pathlib import Path
 

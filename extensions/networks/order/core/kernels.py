@@ -1,4 +1,4 @@
-"""Arguments of the compiled searches for orders of operations; the C++ files are in this folder."""
+"""The tables that pass data to the compiled searches for orders of operations; the C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memplan.solvers.core.tables import Flags, Rows
 class Moves(NamedTuple):
     """The n macros (fixed sequences of operations) of a part in one direction: forward, or backward from the end.
 
-    Macro v has the steps step_first[v]:step_first[v + 1]. While step j runs, `hill[j]` more bytes are alive, and after
-    it `net[j]` more, minus the bytes of those tensors in free[free_first[j]:free_first[j + 1]] whose other readers have
-    all run. Only tensors with several readers, none of which must run before another, are listed; the readers of tensor
-    t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait for v, and v waits for
-    before[before_first[v]:...], both in the direction of the search. If outputs of step j may overwrite inputs, it has
-    the choices over_first[j]:over_first[j + 1]. Choice c has the tensors over[input_first[c]:input_first[c + 1]]. If
-    the tensors in the bit set b have no other remaining reader, gain[gain_first[c] + b] fewer bytes are alive while the
-    step runs. `group` and `code` define the key of a state, a sum over groups of sums over macros. Macros that differ
-    only in their names may have equal codes.
+    Macro v has the steps step_first[v]:step_first[v + 1]. While step j runs, `hill[j]` more bytes are alive. After it,
+    `net[j]` more are alive, minus the bytes of those tensors in free[free_first[j]:free_first[j + 1]] whose other
+    readers have all run. These lists omit a tensor if it has one reader, or if one of its readers must run before
+    another. The readers of tensor t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...]
+    wait for v, and v waits for before[before_first[v]:...], both in the direction of the search. If outputs of step j
+    may overwrite inputs, it has the choices over_first[j]:over_first[j + 1]. Choice c has the tensors
+    over[input_first[c]:input_first[c + 1]]. If the tensors in the bit set b have no other remaining reader,
+    gain[gain_first[c] + b] fewer bytes are alive while the step runs. `group` and `code` define the key of a state, a
+    sum over groups of sums over macros. Macros that differ only in their names may have equal codes.
     """
 
     step_first: I64  # (n + 1,): start of each macro's steps, then the end of the last macro's steps
@@ -47,15 +47,15 @@ class Moves(NamedTuple):
 
 FOUND, EXHAUSTED, STOPPED = 1, 0, -1
 BY_VALLEY, BY_HILL = 0, 1
-"""Branching rules: try first the macro that can end with the fewest live bytes, or that rises most above its end."""
+"""Branching rules: first try the macro that can end with the fewest live bytes, or that rises most above its end."""
 
 
 class Budget(NamedTuple):
-    """The arguments and the result of a search for an order whose peak is at most `budget`.
+    """The input and output of a search for an order whose peak is at most `budget` bytes.
 
     `live` bytes are alive before the first macro in the direction of the search. Segments (forced sequences of macros)
-    nest at most `depth` deep. `rule` determines the branch that is tried first; a `seed` above 0 chooses randomly among
-    similar branches. The search ends after `node_limit` states, or once flag[0] is set.
+    nest at most `depth` deep. `rule` determines which branch is tried first; a `seed` above 0 chooses at random among
+    similar branches. The search ends after `node_limit` states, or once another thread sets flag[0].
     """
 
     live: int
@@ -64,15 +64,15 @@ class Budget(NamedTuple):
     rule: int
     seed: int
     node_limit: int
-    order: I64  # (n,): output, the order in the direction of the search, if an order is found
-    answer: I64  # (2,): output, the number of visited states, and the least peak above the budget
+    order: I64  # (n,): output, the order that was found, in the direction of the search
+    answer: I64  # (2,): output, number of visited states, and lowest peak above the budget
     flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 search_order = LIBRARY.kernel("search_order", tables=2)
-"""`search_order(moves, budget)`: search for an order within a budget; return the outcome.
+"""`search_order(moves, budget)`: search for an order within a budget; return how the search ended.
 
-FOUND: `order` has it. EXHAUSTED: no order has a peak below answer[1]. STOPPED: limit or flag ended the search.
+FOUND: `order` has the order. EXHAUSTED: no order has a peak below answer[1]. STOPPED: the limit or the flag ended it.
 """
 
 
@@ -94,14 +94,14 @@ class Network(NamedTuple):
     gain: I64  # (n,): benefit of choosing each node
     price: I64  # (n,): cost of choosing each node
     is_open: Flags  # (n,): True for each node that takes part in the problem
-    level: I64  # (n,): output, at least 0 for each chosen node
+    level: I64  # (n,): output, number of at least 0 for each chosen node, below 0 for the others
     flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 close_cheaply = LIBRARY.kernel("close_cheaply", tables=1)
-"""`close_cheaply(network)`: find the closed set of nodes with the largest gain minus price.
+"""`close_cheaply(network)`: find the closed set of nodes with the largest total of gains minus prices.
 
-Returns CUT, or CUT_STOPPED if flag[0] was set.
+Return CUT, or CUT_STOPPED if another thread set flag[0].
 """
 
 
@@ -120,12 +120,12 @@ class Follow(NamedTuple):
     work: int
     order: I64  # (n,): operations in the known order
     near: I64  # (n,): position of each operation in the order to approach
-    followed: I64  # (n,): output, the operations in the resulting order
+    followed: I64  # (n,): output, operations in the resulting order
     flag: I64  # (1,): flag that another thread sets to stop the search
 
 
 follow_order = LIBRARY.kernel("follow_order", tables=2)
-"""`follow_order(moves, follow)`: run, at each position, the first operation of the order to approach that fits.
+"""`follow_order(moves, follow)`: at each position, run the first operation of the order to approach that fits.
 
-Returns FOLLOWED, or FOLLOW_STOPPED if flag[0] was set.
+Return FOLLOWED, or FOLLOW_STOPPED if another thread set flag[0].
 """

@@ -1,1 +1,1 @@
-"""The search for the order of operations with the least peak: reductions, bounds and searches."""
+"""The search for the operation order with the lowest peak: reductions, lower bounds and searches."""

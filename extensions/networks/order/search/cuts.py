@@ -1,4 +1,4 @@
-"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it can run."""
+"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it may run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62
 _MOST_CHOICES = 3
-"""The maximum number of overwritable inputs of a step with other readers; above it, no cut is computed."""
+"""The maximum number of overwritable inputs of a step that have other readers; for more, no cut is computed."""
 _Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A lower bound: while `macro` runs, at least `bound` bytes are alive, and exactly `bound` right after `done`."""
+    """A lower bound: at least `bound` bytes are alive while `macro` runs; exactly `bound` if right after `done`."""
 
     bound: int
     done: list[int]
@@ -32,7 +32,7 @@ class Cut:
 class FlowArcs:
     """The arcs (from, to, capacity) of a flow network of n nodes, each with a reverse arc of capacity 0.
 
-    After a flow was sent, the capacity of arc `backward[k]` is the flow on arc k.
+    After a flow has been sent, the capacity of arc `backward[k]` is the flow on arc k.
     """
 
     def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
@@ -50,7 +50,7 @@ class FlowArcs:
         self.backward = place[1::2]
 
     def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
-        """Return the flow network with the given gains and prices of its open nodes."""
+        """Return the flow network with the given gains and prices of its nodes, of which only open ones count."""
         return Network(
             first=self._first,
             to=self._to,
@@ -67,9 +67,9 @@ class FlowArcs:
 class Cuts:
     """The minimum cuts of a part: the sets of macros, closed under predecessors, that leave the fewest bytes alive.
 
-    The bytes that a macro adds are its price, the bytes that it frees are its gain. A tensor is a gain once all its
-    readers have run. The predecessors of the running macro are chosen, its successors excluded. The members of the part
-    are consecutive in the graph.
+    The bytes that a macro adds are its price; the bytes that it frees are its gain. A tensor is a gain once all its
+    readers have run. Each set contains the predecessors of the running macro and excludes its successors. The members
+    of the part are consecutive in the graph.
     """
 
     def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
@@ -86,15 +86,15 @@ class Cuts:
         self._arcs = FlowArcs(self.n + len(moves.size), arcs)
 
     def cut(self, macro: int, step: int) -> Cut | None:
-        """Return the cut for a step of a macro; None if the flag was set, or if there are too many choices.
+        """Return the minimum cut for a step of a macro; None if the flag was set, or if there are too many choices.
 
-        If outputs may overwrite inputs, it is the best cut over all sets of inputs that this macro reads last.
+        If outputs may overwrite inputs, it is the lowest cut over all sets of inputs that this macro reads last.
         """
         inputs = self._overwritable_tensors(int(self._moves.step_first[macro]) + step)
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
-        # Compute one flow for each set of inputs of which the macro is the last reader.
+        # Which inputs the macro reads last depends on the order, so compute one flow for each set of inputs.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
@@ -106,7 +106,7 @@ class Cuts:
         return best
 
     def _overwritable_tensors(self, j: int) -> list[int]:
-        """Return the tensors that a step may overwrite if no other macro reads them later."""
+        """Return the tensors that step j may overwrite if no other macro reads them later."""
         first = self._moves.input_first[self._moves.over_first[j : j + 2]]
         inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
         return inputs
@@ -115,13 +115,13 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut if the macros `others` ran before it; its macro is -1 if that is impossible."""
+        """Return the cut if the macros in `others` ran before `macro`; its macro is -1 if they cannot run before."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # The condition is impossible if a macro that must have run waits for the given macro.
+        # A macro that must have run cannot wait for the running macro, so report an impossible condition.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bit_array(needed, base, n), _bit_array(later, base, n)
@@ -133,7 +133,7 @@ class Cuts:
         first = int(moves.step_first[macro])
         unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
         is_open[n + unread] = False
-        # Macros that free bytes are gains, and macros that add bytes are prices, so the cut is the cheapest closed set.
+        # Macros that free bytes are gains and macros that add bytes are prices, so the cut is the cheapest closed set.
         gain = np.concatenate((np.maximum(-self._net, 0), self._size))
         price = np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64)))
         network = self._arcs.network(gain, price, is_open, self._flag)
@@ -143,7 +143,7 @@ class Cuts:
         return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
 
     def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
-        """Return the live bytes while a step of a macro runs after the macros in `done`."""
+        """Return the live bytes while a step of a macro runs, if exactly the macros in `done` have run before."""
         moves = self._moves
         has_read = np.append(done, True)
         has_read[macro] = False
@@ -164,7 +164,7 @@ class Cuts:
 
 
 def _bit_array(bits: int, first: int, count: int) -> _Bools:
-    """Return `count` bits of a number as an array, starting at bit `first`, the lowest bit first."""
+    """Return `count` bits of a number, from bit `first` on, as an array with the lowest bit first."""
     part = (bits >> first) & ((1 << count) - 1)
     packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

@@ -1,8 +1,9 @@
 """Macros: groups of operations that some best order runs consecutively, merged before any search.
 
 A macro is a sequence of steps (hill, net): the live bytes while the step runs, and after it, relative to the bytes
-before it, excluding tensors whose last readers have run. If one reader of a tensor must run after all others, the step
-that frees the tensor is known; a search counts readers only for other tensors. docs/order.md proves the rules.
+alive before it, without counting tensors whose last readers have run. If one reader of a tensor must run after all
+others, the step that frees the tensor is known, so a search counts readers only for other tensors. docs/order.md proves
+the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memplan.extensions.networks.order.search.overwriting import Overwriting, ov
 
 @dataclass(eq=False)
 class Macro:
-    """Consecutive operations as steps; an order of macros places all of them at the position of the `anchor`.
+    """Consecutive operations as steps; in an order of macros, all of them run at the position of operation `anchor`.
 
     `frees` maps a tensor that another macro may read later to the last step that reads it. `over` has the outputs of a
     step that may overwrite such tensors; such a step has a single operation.
@@ -31,7 +32,7 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before it."""
+        """Return the least and largest peak, then the least and largest net bytes, relative to the bytes before it."""
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]
@@ -44,7 +45,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def record_overwriting(self, tensor: int, is_free: bool) -> None:
-        """Record whether the step that frees a tensor may overwrite it."""
+        """Record whether the step that frees a tensor may overwrite that tensor."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -54,12 +55,12 @@ class Macro:
             self.over[step] = rows
 
     def record_last_reader(self, tensor: int, size: tuple[int, ...]) -> None:
-        """Record that the macro is the last reader of a tensor, and so frees it."""
+        """Record that no other macro reads a tensor after this one, so this macro frees the tensor."""
         self.record_overwriting(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Merge each step with the next one if it neither frees nor overwrites a tensor."""
+        """Merge each step that neither frees nor overwrites a tensor with the next step."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -76,7 +77,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append another macro; `mine` and `its` are the numbers of this macro and the other one in `readers`."""
+        """Append another macro; `mine` and `its` are the numbers of the two macros in the sets of `readers`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -88,7 +89,7 @@ class Macro:
             if tensor in self.frees:
                 self.record_overwriting(tensor, False)
             self.frees[tensor] = shift + step
-            # A single remaining reader of a tensor frees the tensor, so a search need not count readers.
+            # A tensor with one remaining reader is freed by that reader, so a search need not count its readers.
             if len(readers[tensor]) == 1:
                 self.record_last_reader(tensor, size)
         self.compress()
@@ -98,8 +99,9 @@ class Macro:
 class MacroGraph:
     """The macros of a graph in a valid order, with their transitively reduced precedence relation.
 
-    `ancestors[v]` has bit u if macro u must run before v. `start` bytes are alive before the first macro. `joins` lists
-    the merges in order, as pairs of the first operations of a macro and of the macro appended to it.
+    `ancestors[v]` has bit u set if macro u must run before macro v. `start` bytes are alive before the first macro.
+    `joins` lists the merges in order, each as the first operation of a macro and the first operation of the macro
+    appended to it.
     """
 
     macros: list[Macro]
@@ -111,7 +113,7 @@ class MacroGraph:
 
     @cached_property
     def readers(self) -> dict[int, list[int]]:
-        """For each tensor in some macro's `frees`, the macros that read it, in ascending order."""
+        """For each tensor that some macro may free, the macros that read it, in ascending order."""
         readers: dict[int, list[int]] = {}
         for v, macro in enumerate(self.macros):
             for tensor in macro.frees:
@@ -120,12 +122,12 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each macro, the macros that directly wait for it: the reverse of `before`."""
+        """For each macro, the macros that wait for it directly; it is the reverse of `before`."""
         return reversed_lists(self.before)
 
     @cached_property
     def descendants(self) -> list[int]:
-        """For each macro, the macros that must run after it, as a bit set."""
+        """For each macro, the macros that must run after it, as the bits of an integer."""
         descendants = [0] * len(self.macros)
         for v in range(len(descendants) - 1, -1, -1):
             below = descendants[v] | 1 << v
@@ -139,12 +141,12 @@ class MacroGraph:
         return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
 
     def operations_of(self, order: Iterable[int]) -> list[int]:
-        """Return the sequence of operations that an order of macros runs."""
+        """Return the operations that an order of macros runs, in sequence."""
         return [operation for v in order for operation in self.macros[v].operations]
 
 
 def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return, for each number, the positions of the lists that contain it."""
+    """Return, for each number, the positions of those lists that contain the number."""
     reversed_: list[list[int]] = [[] for _ in lists]
     for v, row in enumerate(lists):
         for u in row:
@@ -153,7 +155,7 @@ def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: False) -> MacroGraph:
-    """Return the macros of a graph, merged until no rule applies or the time is over."""
+    """Return the macros of a graph, merged until no rule permits another merge or the time is over."""
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
     joins: list[tuple[int, int]] = []
@@ -167,7 +169,7 @@ def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: Fal
 
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
-    """Return the macro graph in which each operation is a separate macro."""
+    """Return the macro graph in which each macro is a single operation."""
     results, size = {*graph.kept, *graph.resident}, graph.working_bytes
     macros = []
     for v, row in enumerate(graph.ops):
@@ -193,14 +195,14 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
 
 
 def reduce_arcs(before: list[list[int]]) -> list[int]:
-    """Remove the predecessors that other predecessors imply; return the ancestors of each position as a bit set.
+    """Remove predecessors that other predecessors imply; return the ancestors of each position as bits of an integer.
 
-    Every list contains earlier positions only.
+    Every list must contain only earlier positions.
     """
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # Visit predecessors in descending order, so that the arcs implied by later predecessors are known first.
+        # Later predecessors imply earlier ones, so visit predecessors in descending order.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -211,7 +213,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
 
 
 def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
-    """Remove those readers of each tensor that can never be its last reader, as another reader must follow them."""
+    """Remove the readers of each tensor that can never be its last reader, because another reader must follow them."""
     readers: dict[int, list[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -220,7 +222,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in readers_of_tensor:
             earlier |= ancestors[v]
-        # A reader that another reader must follow is never the last reader, so it never frees the tensor.
+        # A reader that another reader must follow never frees the tensor, so it need not be counted.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].record_last_reader(tensor, size)
@@ -236,7 +238,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 def _merge_macros(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge macros in one pass over the graph; return macros and their predecessors, or None if no rule applies.
+    """Merge macros in one pass over the graph; return the macros and their predecessors, or None without any merge.
 
     The merges are appended to `joins`.
     """
@@ -257,14 +259,14 @@ def _merge_macros(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
-            # The commit theorem lets v follow u at once, since v adds no bytes, and both peak no higher than u alone.
+            # Since v adds no bytes and both peak no higher than u alone, the commit theorem lets v directly follow u.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
-            # For the reversed order, the commit theorem lets u directly precede v.
+            # The commit theorem for the reversed order lets u directly precede v under the mirrored condition.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # If only u moves, place the merged macro at the position of v.
+            # If only u may move, the merged macro takes the position of v.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))
@@ -279,7 +281,7 @@ def _merge_macros(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
-            # Merging may make further merges possible, so revisit the merged macro and its predecessors.
+            # A merge may permit further merges, so revisit the merged macro and its predecessors.
             todo += [*sorted(earlier[u]), u]
             break
     remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

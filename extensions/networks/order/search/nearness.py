@@ -1,4 +1,4 @@
-"""Search for orders near a preferred one, which differ from it by few moved operations."""
+"""The search for orders near a preferred order, from which they differ by few moved operations."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000
-"""The maximum number of operations that the search for a nearby order runs."""
+"""The maximum number of operation runs in the search for a nearby order."""
 
 
 def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
-    """Return orders within a budget that need fewer moves than a known order, fewest moves first.
+    """Return orders within a budget that need fewer moves than a known order, those with the fewest moves first.
 
     They result from moving operations of the known order. The result is deterministic unless flag[0] is set.
     """
     single = single_macros(graph)
     part = part_of(single, list(range(len(order))), lambda _: False, single.start)
     key = tuple(order)
-    # A pass in one direction may undo unnecessary moves of the other direction, so the directions alternate.
+    # A pass in one direction may undo unnecessary moves of the other direction, so alternate the directions.
     ways = ((True, False, True), (False, True, False))
     orders: dict[tuple[int, ...], int] = {}
     for directions in ways:

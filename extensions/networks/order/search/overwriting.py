@@ -1,4 +1,4 @@
-"""Outputs that may overwrite inputs, depending on the operations that have run earlier."""
+"""Outputs that may overwrite inputs, depending on which operations have run before."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memplan.extensions.networks.operations.in_place import match_rows, overwrit
 from memplan.planner.errors import OperationsError
 
 MOST_INPUTS = 10
-"""The maximum number of an operation's inputs that compete for its outputs and have other readers."""
+"""The maximum number of an operation's inputs that have other readers and that its outputs compete to overwrite."""
 
 
 @dataclass(frozen=True)
 class Overwriting:
-    """Outputs of one operation that compete for inputs: the bytes of each, largest first, and its inputs.
+    """Outputs of one operation that compete for inputs: each with its bytes and its inputs, the largest first.
 
-    Whether another operation reads an `open` input later depends on the order; no operation reads a `free` input later.
+    No operation reads a `free` input later. Whether another operation reads an `open` input later depends on the order.
     """
 
     outputs: tuple[tuple[int, tuple[int, ...]], ...]
@@ -25,23 +25,23 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the group after it was decided whether an open input is free."""
+        """Return the group after the decision whether another operation reads an open input later."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the most bytes saved by outputs that overwrite distinct inputs, if `free` ones are free too."""
+        """Return the maximum bytes saved by outputs that overwrite distinct inputs, those in `free` included."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
     def table(self) -> list[int]:
-        """Return the saved bytes for each set of free inputs among the open ones, indexed by the set's bits."""
+        """Return the saved bytes for each set of open inputs that are free; the bits of an index are such a set."""
         n = len(self.open)
         return [self.saved_bytes([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
-    """Return the groups of an operation's outputs that compete for the same inputs to overwrite."""
+    """Return groups of an operation's outputs, such that the outputs of a group compete for the same inputs."""
     size = graph.working_bytes
     inputs = {output: set(tensors) for output, tensors in overwritable_inputs(graph, operation).items()}
     pairs = []

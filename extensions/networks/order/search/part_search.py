@@ -17,28 +17,28 @@ from memplan.solvers.search.control import Control
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _GREEDY = Way(True, BY_VALLEY, 0)
 _SLOW = 3000
-"""The number of macros above which windows are tried before the depth-first search, which is slow for them."""
+"""The number of macros above which depth-first search is slow, so that windows are tried before it."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""The factor on the state limit for a tree that is searched from its root, where it has few branches."""
+"""The factor by which the state limit rises if a tree is searched from its root, where it has few branches."""
 _MOST_MISSES = 30
-"""The maximum number of consecutive cuts in the first round that do not raise the bound."""
+"""The maximum number of consecutive cuts in the first round that fail to raise the bound."""
 _WORK_PER_CUT = 20
-"""The work units of a cut for each macro of the part; `WORK_PER_S` units are one second."""
+"""The work units that a cut takes for each macro of the part; `WORK_PER_S` units count as one second."""
 _WINDOWED = 120
-"""The minimum number of macros for which windows of an order are searched separately."""
+"""The minimum number of macros of a part for which windows of an order are searched separately."""
 
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """A proof by complete search that no order has a peak of at most `budget`."""
+    """The proof by a complete search that no order has a peak of at most `budget` bytes."""
 
     budget: int
     direction: Literal["forward", "backward"]
 
 
 class PartSearch:
-    """The search of a part, with its best order and its lower bound so far."""
+    """The search of a part, with the best order and the lower bound that it has found so far."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
@@ -51,7 +51,7 @@ class PartSearch:
             self._keep_if_better(order)
         self.bound = max(part.start, part.end)
         self.proof: Cut | RefusedBudget | None = None
-        # A part with a single macro has only one order, so the order's peak is also the part's bound.
+        # A part with one macro has one order, so the peak of that order is also the lower bound.
         if len(part.members) == 1:
             self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
         self._cuts: Cuts | None = None
@@ -59,24 +59,24 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # The search from the root of a tree takes every segment that fits without branching, so it comes first.
+        # From the root of a tree, the search takes every segment that fits without branching, so run this kind first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
         # The node limit grows fourfold per round, so all failed rounds cost at most a third of the successful round.
         self._node_limit = 4 * len(part.members) + 1000
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
-        """Return the members in an order within a peak: in the given order if possible, else in the best one."""
+        """Return the members in the given order if its peak is at most `peak`, else in the best order found."""
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
     def set_control(self, control: Control, goal: int = 0) -> None:
-        """Continue the search under another control, until the peak is at most `goal`."""
+        """Continue the search under another control, until the peak is at most `goal` bytes."""
         self._control, self._goal = control, goal
 
     def random_order(self, budget: int, seed: int) -> list[int] | None:
-        """Return the members in a random order within a budget, or None if none is found quickly."""
-        # The seed also selects the kind of search that runs first, so that orders differ by more than tie-breaking.
+        """Return the members in a random order whose peak is within a budget, or None if none is found quickly."""
+        # Orders should differ by more than tie-breaking, so the seed also selects the kind of search that runs first.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
             outcome = search_depth_first(
@@ -88,11 +88,11 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """Return True if a lower peak is possible, and useful because the best peak exceeds `floor` and the goal."""
+        """Return True if a lower peak may exist and is useful, because the best peak exceeds `floor` and the goal."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
-        """Run one round of the search, cheap steps first; each later round takes several times as long."""
+        """Run one round of the search, with its cheap steps first; each later round takes several times as long."""
         n = len(self.part.members)
         if self._round == 0:
             self._raise_bound_by_cuts(floor)
@@ -122,7 +122,7 @@ class PartSearch:
             self.order, self.peak = order, peak
 
     def _record_outcome(self, outcome: OrderOutcome, way: Way) -> bool:
-        """Record the outcome of a search; return True if it found an order or proved a bound."""
+        """Record the result of a search; return True if it found an order or proved a bound."""
         self._control.spend(outcome.work)
         if outcome.order is not None:
             self._keep_if_better(outcome.order)
@@ -132,7 +132,7 @@ class PartSearch:
         return outcome.order is not None or outcome.above is not None
 
     def _raise_bound_by_cuts(self, floor: int) -> None:
-        """Raise the bound by cuts at those steps of the best order that have the most live bytes."""
+        """Raise the bound by minimum cuts at the steps of the best order that have the most live bytes."""
         if self._cuts is None:
             self._cuts = Cuts(self._graph, self.part, self._control.raised)
         misses = 0
@@ -157,17 +157,17 @@ class PartSearch:
         outcome = search_depth_first(self._alike, way, budget, node_limit, self._control.raised, seed)
         if not self._record_outcome(outcome, way):
             return False
-        # Move the successful kind of search to the front, so that the next search tries this kind first.
+        # The kind of search that succeeded may succeed again, so move it to the front.
         self._ways.remove(way)
         self._ways.insert(0, way)
         return True
 
     def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
-        """Search with budgets between bound and best peak; the kind of search that succeeded last runs first."""
+        """Search with budgets between the bound and the best peak; the kind of search that last succeeded is first."""
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:
-            # The bound is the minimum peak of most real graphs, so the first budget is the bound.
+            # For most real graphs, the bound equals the minimum peak, so the first budget is the bound.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
@@ -176,12 +176,12 @@ class PartSearch:
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
-                # Later rounds search more states, so leave a gap below 0.05 % to later rounds.
+                # Later rounds search more states, so leave a gap below 0.05 % to them.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search for any order whose peak is below the best one's, until none is found."""
+        """Search repeatedly for any order whose peak is below the best one, until none is found."""
         for way in list(self._ways):
             while self._can_continue(floor) and self._search_within_budget(way, self.peak - 1, self._node_limit):
                 pass
@@ -200,7 +200,7 @@ class PartSearch:
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the kind of search from the root if a part's macros form trees, else None."""
+    """Return the kind of search that starts at the root if a part's macros form trees, else None."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

@@ -1,4 +1,4 @@
-"""Parts of a graph that are ordered separately, separated by macros (merged operations) comparable with all others."""
+"""Parts of a graph that are ordered separately; between them are macros (merged operations) in a fixed place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODE_SEED = 20261121
 class OrderPart:
     """Consecutive macros that start from the state in which exactly the earlier macros have run.
 
-    `members` are positions in the macro graph, in a valid order; a macro's number in the part is its index in this
+    `members` are positions in the macro graph, in a valid order; the number of a macro in the part is its index in this
     list. `start` and `end` are the bytes alive before and after the part.
     """
 
@@ -33,7 +33,7 @@ class OrderPart:
     end: int
 
     def moves(self, is_forward: bool) -> Reference[Moves]:
-        """Return the columns of the part's macros in one direction of search."""
+        """Return the table of the part's macros for one direction of search."""
         return self.forward if is_forward else self.backward
 
     def first_live(self, is_forward: bool) -> int:
@@ -41,7 +41,7 @@ class OrderPart:
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return (macro, step, live bytes) for each step of an order, with the part's macro numbers."""
+        """Return (macro, step, live bytes) for each step of an order, with macros numbered as in the part."""
         moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._column_lists
         counts = np.diff(moves.reader_first).tolist()
         live, peaks = self.start, []
@@ -62,7 +62,7 @@ class OrderPart:
         return len(self.forward.table.over) > 0
 
     def saved_bytes(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
-        """Return the bytes of outputs that a step writes over inputs; `left` counts each tensor's remaining readers."""
+        """Return the bytes of outputs that a step writes over inputs; `left` has each tensor's remaining readers."""
         moves = self.forward.table
         total = 0
         for choice in range(int(moves.over_first[step]), int(moves.over_first[step + 1])):
@@ -72,7 +72,7 @@ class OrderPart:
         return total
 
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the live bytes before each macro of an order and its peak, with the part's macro numbers."""
+        """Return (live bytes before the macro, peak while it runs) for each macro of an order of the part."""
         hill, step_first = self.forward.table.hill, self.forward.table.step_first
         steps: list[tuple[int, int]] = []
         for v, j, bytes_ in self.peaks(order):
@@ -84,7 +84,7 @@ class OrderPart:
 
     @cached_property
     def _column_lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
-        """The columns of the macros as lists, which Python reads faster than arrays."""
+        """The columns of the macros' table as lists, which Python reads faster than arrays."""
         moves = self.forward.table
         return (
             moves.step_first.tolist(),
@@ -96,7 +96,7 @@ class OrderPart:
         )
 
     def peak(self, order: Sequence[int]) -> int:
-        """Return the peak in bytes of an order of the part's macros."""
+        """Return the peak, in bytes, of an order of the part's macros."""
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
 
 
@@ -109,7 +109,7 @@ def flatten_lists(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Return a part of consecutive macros; `is_later` detects macros of later parts, `start` bytes are alive before."""
+    """Return a part of consecutive macros; `is_later` detects macros of later parts; `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]
@@ -120,7 +120,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         macro = graph.macros[v]
         rows: list[list[int]] = [[] for _ in macro.net]
         for tensor, step in macro.frees.items():
-            # A tensor that a later part reads stays alive whatever the order in the present part.
+            # A tensor that a later part reads stays alive in every order of this part, so no macro here frees it.
             if not any(map(is_later, graph.readers[tensor])):
                 rows[step].append(tensors.setdefault(tensor, len(tensors)))
         frees += rows
@@ -172,7 +172,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
 def _overwriting_columns(
     graph: MacroGraph, members: list[int], tensors: dict[int, int]
 ) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the columns of `Moves` about overwriting; only tensors without readers in later parts can be free."""
+    """Return the columns of `Moves` on overwriting; a tensor that a later part reads can never be overwritten."""
     counts: list[int] = []
     inputs: list[list[int]] = []
     tables: list[list[int]] = []
@@ -193,12 +193,12 @@ def _overwriting_columns(
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:
-    """Return the parts of a graph in sequence, cut at every macro that is comparable with all others."""
+    """Return the parts of a graph in sequence, cut at every macro that is comparable with all other macros."""
     n = len(graph.macros)
     parts: list[OrderPart] = []
     first, start = 0, graph.start
     for v in range(n + 1):
-        # A macro is comparable with all others if n - 1 macros are its ancestors or descendants.
+        # All other macros are ancestors or descendants of a macro that is comparable with them, which makes n - 1.
         is_waist = v == n or graph.ancestors[v].bit_count() + graph.descendants[v].bit_count() == n - 1
         if not is_waist:
             continue

@@ -1,4 +1,4 @@
-"""Orders of the regions inside operations; each region is searched as a separate graph."""
+"""The orders of the regions inside operations, each of which is searched as a separate graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph whose regions have the orders found; `orders` lists the changed orders.
+    """A graph in which regions have the orders that were found; `orders` lists the changed orders.
 
     With optimal orders of its regions, no operation's work would fall by more than `slack` bytes. A region that several
     operations run has a single order. `given` is the graph before its regions were ordered.
@@ -28,11 +28,11 @@ class OrderedRegions:
 
 
 OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
-"""A function from a graph with ordered regions to a valid order and a lower bound on the peak over all orders."""
+"""The type of a function that returns a valid order of a graph, and a lower bound on the peaks of all its orders."""
 
 
 def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
-    """Return a graph in which the operations of each region, innermost first, have the order found for them.
+    """Find an order for the operations of each region, innermost first, and return the graph with these orders.
 
     The work of operations with regions is recomputed. A region that several operations run is ordered once.
     """
@@ -40,7 +40,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
     orders: list[RegionOrder] = []
 
     def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
-        """Return a region's graph in the order found, and a lower bound on its peak."""
+        """Return a region's graph in the order that was found, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = nested_regions(inner, path)
             order, least = order_of(inside, path)
@@ -76,7 +76,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
 
 
 def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
-    """Return a graph with the given orders of its regions; raises OperationsError for an invalid order.
+    """Return a graph with the given orders of its regions; raises OperationsError if an order is invalid.
 
     The work of its operations is recomputed, as in the graph that `order_inner_regions` returns.
     """
@@ -89,7 +89,7 @@ def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> O
 
 
 def permute(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
-    """Return the graph with its operations listed in another valid order; raises OperationsError."""
+    """Return the graph with its operations listed in another valid order; raises OperationsError for an invalid one."""
     peak_of(graph, order)
     place = {operation: k for k, operation in enumerate(order)}
     rows = (graph.ops[operation] for operation in order)
@@ -102,9 +102,9 @@ def _peak_of_given(graph: OperationGraph) -> int:
 
 
 def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return an operation's work with these peaks of regions, minus the bytes of tensors that regions count.
+    """Return an operation's work for the given peaks of its regions, minus the bytes of tensors that regions count.
 
-    It is negative if not all of these tensors are alive at once.
+    The result is negative if these tensors are not all alive at once.
     """
     counted = {outside for region in regions for inside, outside in region.outer if inside not in region.graph.resident}
     return max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted)

@@ -1,7 +1,7 @@
 """Certificates by complete search for orders: the merges of operations, and a line for each remaining state.
 
 As docs/order.md defines them, states consist of macros (merged operations), forced segments, and interchangeable twins.
-They are enumerated with the checker's own steps in `checkers/searched.py`, which verifies each of them.
+They are enumerated with the steps of the checker in `checkers/searched.py`, which verifies each of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from memplan.extensions.networks.order.search.twins import twins_of
 MOST_BYTES = 10_000_000
 _CHECKER: Any = checker
 _GRAPHS: Any = order_checker
-"""The checkers, without type annotations, since they also run without memplan."""
+"""The checkers, which have no type annotations because they also run without memplan."""
 _DEPTH, _ALLOWED = 6, 100
-"""The maximum nesting of segments, and the maximum number of macros tried for one segment."""
+"""The maximum nesting depth of segments, and the maximum number of macros tried for one segment."""
 _Reached = tuple[list[int], int, int]
-"""The macros that ran, the state after them, and the live bytes in it."""
+"""The type of a step of the search: the macros that ran, the state after them, and the live bytes in that state."""
 
 
 class SearchTooLargeError(Exception):
@@ -36,7 +36,7 @@ def search_lines(
 ) -> list[str]:
     """Return the lines of a certificate that consecutive operations have no order with a peak below `least`.
 
-    Raises SearchTooLargeError if the certificate takes more time or bytes than allowed.
+    Raises SearchTooLargeError if the certificate takes more time or more bytes than allowed.
     """
     ends_at = time.monotonic() + time_limit_s
     reduced = macro_graph(graph)
@@ -50,7 +50,7 @@ def _first_operations(reduced: MacroGraph, part: OrderPart) -> list[int]:
 
 
 class _Search:
-    """The enumeration of a part's states in one direction, under a budget."""
+    """The enumeration of a part's states within a budget of bytes, in one direction of the order."""
 
     def __init__(
         self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
@@ -74,13 +74,13 @@ class _Search:
                 try:
                     self._states.swap(pairs)
                 except _CHECKER.Refused:
-                    # The checker refuses to swap macros with equal steps that consist of different operations.
+                    # The checker refuses to swap macros with equal steps but different operations, so omit such a swap.
                     continue
                 self._found.append(" ".join(["swap", *(f"{v}:{w}" for v, w in pairs)]))
         self._bytes = sum(map(len, self._found)) + len(self._found)
 
     def lines(self, ends_at: float) -> list[str]:
-        """Return the certificate's lines for all states; raises SearchTooLargeError."""
+        """Return the lines of the certificate for all states; raises SearchTooLargeError for too many states."""
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
@@ -99,7 +99,7 @@ class _Search:
         return self._found
 
     def _add_lines(self, word: str, numbers: list[int]) -> None:
-        """Add a line with the number of states branched since the last line, and a second for `numbers`."""
+        """Add a line with the number of states branched since the last such line, and a line with `numbers`."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
@@ -108,7 +108,7 @@ class _Search:
             raise SearchTooLargeError(f"the certificate of its states takes more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return the swaps, in order, that map a state to its canonical form, the lowest number."""
+        """Return the swaps, in order, that map a state to its canonical form, which is the lowest number."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -121,7 +121,7 @@ class _Search:
         return used
 
     def _forced_macros(self, state: int) -> _Reached | None:
-        """Return the macros that can run from a state without branching, or None if there are none."""
+        """Return the macros that can run from a state without branching; None if there are none."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)
@@ -133,7 +133,7 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return the segment that begins with a macro and ends with at most `base` live bytes, or None."""
+        """Return the segment that begins with macro `head` and ends with at most `base` live bytes, or None."""
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1
         if reached is None or reached[1] > self._budget:

@@ -1,4 +1,4 @@
-"""The order of operations with the least peak: reductions, followed by a search of each relevant part."""
+"""The operation order with the lowest peak, by reductions and then a search of each part that matters."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 
 LARGE = 2000
-"""The number of operations above which the preparation of a search takes long enough to check the time limit."""
+"""The number of operations above which preparing a search takes so long that it checks the time limit."""
 WORK_PER_S = 20_000_000
-"""The number of work units that count as one second; a unit is about one macro run."""
+"""The number of work units that count as one second; running one macro takes about one unit."""
 
 
 def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
-    """Return the given order as an answer, with a bound that needs no search."""
+    """Return the answer that keeps the given order, with a lower bound that needs no search."""
     order = range(len(graph.ops))
     peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
     return OrderAnswer.from_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the larger of two lower bounds (live bytes at the start, bytes of one operation) and its witness."""
+    """Return the larger of two lower bounds (live bytes at the start, bytes of one operation), and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -95,7 +95,7 @@ def order_operations(
 
 
 def order_with_control(graph: OperationGraph, control: Control) -> OrderAnswer:
-    """Order operations as `order_operations` does, until the control ends the search."""
+    """Order operations as `order_operations` does, until `control` ends the search."""
     inside = order_regions(graph, control)
     with control.search_control(WORK_PER_S) as watched:
         search = OrderSearch(inside, watched)
@@ -104,7 +104,7 @@ def order_with_control(graph: OperationGraph, control: Control) -> OrderAnswer:
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
-    """Return the graph with its regions ordered, using at most half of the time."""
+    """Return the graph with ordered regions, whose search takes at most half of the time."""
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
@@ -122,7 +122,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
 
 
 class OrderSearch:
-    """The search of a graph with ordered regions, part by part. It can then return further orders as well."""
+    """The search of a graph whose regions are ordered, part by part; afterwards, it can also return other orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
@@ -140,7 +140,7 @@ class OrderSearch:
             return
         ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
-            # Restrict each starting order to the members of the part.
+            # Each part is searched separately, so restrict each starting order to the members of the part.
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
@@ -149,29 +149,29 @@ class OrderSearch:
         return len(self._graph.ops) > LARGE and self._left.is_over
 
     def run(self) -> None:
-        """Search the part with the largest peak until that peak is proved minimal, or the time is over."""
+        """Search the part with the highest peak until that peak is proved minimal or the time is over."""
         while self._searches and not self._left.is_over:
             floor = self._search_bound
             highest = max(self._searches, key=lambda search: search.peak)
-            # Gaps of other parts cannot change the peak of the whole order, so stop if the largest peak is proved.
+            # The part with the highest peak determines the whole order's peak, so end the search once it is proved.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
 
     def best_order(self) -> tuple[int, ...]:
-        """Return the best order found; raises InvalidPlanError if the check rejects it."""
+        """Return the best order found; raises InvalidPlanError if the independent check rejects it."""
         needed = max((search.peak for search in self._searches), default=0)
         known = [*zip(self._start_peaks, self._starts, strict=True)]
         if self._searches:
             order = self._operations_of(search.members_within(needed) for search in self._searches)
             known.append((peak_of(self._graph, order), order))
-        # The function min() returns the first of equal peaks, so the given order wins unless another has a lower peak.
+        # The given order is listed first, so min() selects it unless another order has a lower peak.
         peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
 
     def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
-        """Return the answer for an order of the graph."""
+        """Return the answer for the given order, with the bounds that the search has proved."""
         graph = self._inside.given or self._graph
         return OrderAnswer.from_order(
             graph,
@@ -188,12 +188,12 @@ class OrderSearch:
 
     @property
     def bound_inside(self) -> int:
-        """The lower bound for this graph over all orders of its regions."""
+        """The lower bound on the peak of this graph over all orders of its operations and of its regions."""
         return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:
-        """The proved lower bound on the peak of all orders, with the present orders of regions."""
+        """The proved lower bound on the peak of all orders of the graph, with the present orders of its regions."""
         return max(self._search_bound, self._unsearched[0])
 
     @property
@@ -201,7 +201,7 @@ class OrderSearch:
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
-        """Return the witness of the bound in terms of operations."""
+        """Return the witness of the bound, expressed in operations instead of macros."""
         if self._search_bound < self._unsearched[0] or not self._searches:
             return self._unsearched[1]
         reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
@@ -215,19 +215,19 @@ class OrderSearch:
             along = live_bytes_by_operation(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # Without a proof, the bound of a part is the larger of the live bytes before and after the part.
+        # A part without a proof is bounded by the bytes at its start and at its end, so the larger one is the witness.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
 
     def set_control(self, left: Control, goal: int = 0) -> None:
-        """Continue the search under another control, until an order has a peak of at most `goal`."""
+        """Continue the search under another control, until an order has a peak of at most `goal` bytes."""
         self._left = left
         for search in self._searches:
             search.set_control(left, goal)
 
     def random_order(self, budget: int, seed: int) -> tuple[int, ...] | None:
-        """Return a random order within a budget, or None if none is found quickly."""
+        """Return a random order whose peak is within a budget, or None if none is found quickly."""
         orders = [search.random_order(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
         return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
@@ -237,7 +237,7 @@ class OrderSearch:
 
 
 def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
-    """Raise InvalidPlanError if a bound exceeds the peak, or differs from the bound that its witness proves."""
+    """Raise InvalidPlanError if a lower bound exceeds the peak, or differs from the bound that its witness proves."""
     if bound > peak:
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):

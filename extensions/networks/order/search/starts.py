@@ -1,4 +1,4 @@
-"""Starting orders: breadth first and depth first, as in PyTorch's inductor (`torch/_inductor/memory.py`)."""
+"""Starting orders, breadth first and depth first as in PyTorch's inductor (`torch/_inductor/memory.py`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.search.macros import reversed_lists
 
 LONGEST_HEAD = 8
-"""The maximum number of operations on a path to an output that runs as early as possible."""
+"""The maximum number of operations on a path to an output for which the path runs as early as possible."""
 
 
 def breadth_first(graph: OperationGraph) -> list[int]:
-    """Return the order that prefers operations whose predecessors ran earliest."""
+    """Return the order in which the operation whose predecessors ran earliest is always the next one."""
     rank = [0] * len(graph.ops)
     return _order_by_key(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which each operation runs right after its inputs; the smallest input is computed first."""
+    """Return the order in which each operation runs right after its inputs, of which the smallest is computed first."""
     weight = [
         (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
         for v, row in enumerate(graph.ops)
@@ -34,7 +34,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 order.append(~v)
             elif not is_seen[v]:
                 is_seen[v] = True
-                # Push ~v below the predecessors of v, so that v runs when ~v is popped after all predecessors.
+                # Operation v must run after its predecessors, so push ~v below them and run v when ~v is popped.
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)
@@ -42,7 +42,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 
 def order_with_heads_early(graph: OperationGraph) -> list[int]:
-    """Return the order in which short paths to outputs run as early as possible; others keep the given order."""
+    """Return the order in which short paths to outputs run as early as possible; other operations keep their order."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):
@@ -52,7 +52,7 @@ def order_with_heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _order_by_key(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the least key; `rank` stores positions."""
+    """Return the order that always runs the ready operation with the lowest key; `rank` receives the positions."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

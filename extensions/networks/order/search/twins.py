@@ -1,8 +1,8 @@
 """Twins: groups of macros (merged operations) that differ only in names, so a search visits only one of their states.
 
 Within a part, no macro is comparable with all others, so the part may consist of groups without arcs between them.
-Colours are refined until all macros of a group have distinct ones, which gives a possible correspondence between two
-groups. It is then verified macro by macro.
+Colours are refined until all macros of a group have different colours, which suggests a correspondence between two
+groups. The correspondence is then verified macro by macro.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal state codes for corresponding macros of twin groups."""
+    """Return the part with equal state codes for those macros that correspond to each other in twin groups."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -36,7 +36,7 @@ def encode_twins(part: OrderPart) -> OrderPart:
 
 
 def twins_of(part: OrderPart) -> list[list[list[int]]]:
-    """Return classes of lists of macros; any two lists of a class may be swapped, member by member."""
+    """Return classes of lists of macros, where any two lists of a class may be swapped member by member."""
     groups = _connected_groups(part)
     looks = _MacroFacts(part)
     alike: dict[_Facts, list[list[int]]] = {}
@@ -45,7 +45,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
     siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            # Interchangeability is transitive, so list all interchangeable macros under the first macro.
+            # Interchangeability is transitive, so list all interchangeable macros under the first of them.
             siblings.setdefault(sibling, [[sibling]]).append([v])
     sibling_groups = list(siblings.values())
     for same in alike.values():
@@ -54,7 +54,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
-            # Colours are hashes and may collide, so groups share codes only after a full comparison.
+            # Colours are hashes, which may collide, so groups share codes only after a full comparison.
             model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
             if model is None:
                 same_models.append([arranged])
@@ -65,7 +65,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
 
 
 def _connected_groups(part: OrderPart) -> list[list[int]]:
-    """Return the connected components of a part's macros."""
+    """Return the connected components of a part's macros, each as a list of macros."""
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
@@ -84,7 +84,7 @@ def _connected_groups(part: OrderPart) -> list[list[int]]:
 
 
 class _MacroFacts:
-    """The facts that determine whether macros are interchangeable, independent of their names."""
+    """The facts that determine whether macros are interchangeable, which do not depend on their names."""
 
     def __init__(self, part: OrderPart) -> None:
         moves = part.forward.table
@@ -110,14 +110,14 @@ class _MacroFacts:
             self._steps.append(rows)
 
     def first_colour(self, v: int) -> int:
-        """Return a macro's initial colour, a hash of its steps and of the length of the longest path to it."""
+        """Return a macro's first colour, a hash of its steps and of the length of the longest path to it."""
         single = v if v in self._is_single else -1
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return distinct colours of a group's macros, equal for corresponding macros of two groups if possible.
+        """Return different colours for a group's macros, equal for corresponding macros of two groups if possible.
 
-        If several macros of the group have equal colours, one of them is marked; `correspond` verifies the choice.
+        If several macros of the group have the same colour, one of them is marked; `correspond` verifies this choice.
         """
         colour = {v: self.first_colour(v) for v in members}
         count = len(set(colour.values()))
@@ -126,14 +126,14 @@ class _MacroFacts:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # Mark one of the indistinguishable macros, as the canonical form of problems does with buffers.
+                # Refinement cannot tell these macros apart, so mark one of them to continue.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
         return colour
 
     def siblings(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield pairs of macros in a group that may be swapped while all other macros stay."""
+        """Yield pairs of macros in a group that may be swapped while all other macros keep their places."""
         first: dict[Hashable, list[int]] = {}
         for v in members:
             arcs = (tuple(sorted(self._before[v])), tuple(sorted(self._after[v])))
@@ -143,7 +143,7 @@ class _MacroFacts:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # Two macros are interchangeable if their facts are equal once both macros have the same name.
+                    # Two macros are interchangeable if their facts are equal once both have the same name.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:
@@ -151,13 +151,13 @@ class _MacroFacts:
                         break
 
     def correspond(self, model: list[int], members: list[int]) -> bool:
-        """Return True if two groups are equal, member by member, except for the names of macros."""
+        """Return True if two groups are equal, member by member, apart from the names of their macros."""
         theirs = {v: k for k, v in enumerate(model)}
         mine = {v: k for k, v in enumerate(members)}
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all facts of a macro that affect the search, with the given names of the group's macros."""
+        """Return all facts of a macro that affect the search, in which `name` renames the group's macros."""
         steps = tuple(
             (hill, net, tuple(sorted((self._tensor_facts(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]
@@ -166,7 +166,7 @@ class _MacroFacts:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return a tensor's size and readers, or its name if another group reads it."""
+        """Return a tensor's size and readers; if another group reads it, return its number instead of its size."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
@@ -175,6 +175,6 @@ class _MacroFacts:
 
 
 def _may_overwrite(part: OrderPart, v: int) -> bool:
-    """Return True if a macro may write outputs over inputs that other macros read, too."""
+    """Return True if a macro may write outputs over inputs that other macros read as well."""
     moves = part.forward.table
     return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

@@ -1,6 +1,6 @@
-"""Depth-first search of a part and, for wide parts, local search in windows of an order.
+"""The depth-first search of a part and, for wide parts, the local search in windows of an order.
 
-The live bytes before and after a window do not depend on the order inside it, so a better order may replace it.
+The live bytes before and after a window do not depend on the order inside it, so a better order may replace that order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of depth-first search: its direction, its branching rule, and the nesting depth of segments."""
+    """A kind of depth-first search: its direction, its branching rule, and the maximum nesting depth of segments."""
 
     is_forward: bool
     rule: int
@@ -29,7 +29,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class OrderOutcome:
-    """The result of a search: an order by the part's numbers, or a proved bound `above`, and the work spent."""
+    """The result of a search: an order of the part's macros, or a proved lower bound `above`, and the work spent."""
 
     order: list[int] | None
     above: int | None
@@ -39,7 +39,7 @@ class OrderOutcome:
 def search_depth_first(
     part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0
 ) -> OrderOutcome:
-    """Search depth first for an order within a budget; at most `node_limit` states are visited."""
+    """Search depth first for an order whose peak is within a budget; visit at most `node_limit` states."""
     n = len(part.members)
     query = Budget(
         live=part.first_live(way.is_forward),
@@ -68,17 +68,17 @@ def _forward_order(order: I64, is_forward: bool) -> list[int]:
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _NODES = 2400
-"""The maximum number of states visited in the search of one window."""
+"""The maximum number of states to visit in the search of one window."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
-"""The work units for extracting a window, and for examining each macro of an order; see `WORK_PER_S`."""
+"""The work units for extracting a window, and for examining one macro of an order (see `WORK_PER_S`)."""
 
 
 def improve_windows(
     graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
 ) -> Iterator[list[int]]:
-    """Yield orders of the part with falling peaks, down to `low`, as long as windows improve them.
+    """Yield orders of the part with falling peaks, down to `low` bytes, as long as windows improve them.
 
-    A `seed` above 0 randomizes the order of similar branches.
+    A `seed` above 0 chooses at random among similar branches.
     """
     peak = part.peak(order)
     step = max(1, (peak - low) // 8)
@@ -91,12 +91,12 @@ def improve_windows(
         elif step == 1:
             return
         else:
-            # If a pass missed its target, the next target is closer to the present peak.
+            # If a pass missed its target, set the next target closer to the present peak.
             step = max(1, step // 4)
 
 
 class _WindowedOrder:
-    """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` during it."""
+    """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` the peak during it."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)
@@ -108,13 +108,13 @@ class _WindowedOrder:
         self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
 
     def lower_peak(self, budget: int) -> bool:
-        """Replace windows until the peak is within a budget; return False if some window has no such order."""
+        """Replace windows until the peak is within a budget; return False if some window has no order within it."""
         places = range(len(self.order))
         return all(self._peak[at] <= budget or self._replace_window(at, budget) for at in places)
 
     def _replace_window(self, at: int, budget: int) -> bool:
-        """Replace a window around a position by an order within a budget; return False if none is found."""
-        # Short windows are cheap to search, so try short windows first.
+        """Replace a window around position `at` by an order within a budget; return False if none is found."""
+        # Short windows are cheap to search, so try them first.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
@@ -132,7 +132,7 @@ class _WindowedOrder:
         return False
 
     def _window_part(self, low: int, high: int) -> OrderPart:
-        """Return the macros at the positions `low` to `high` - 1 of the order as a part."""
+        """Return the macros at positions `low` to `high` - 1 of the order as a separate part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 
@@ -142,11 +142,11 @@ class _WindowedOrder:
         return part_of(self._graph, members, is_later, self._live[low])
 
     def _window_order(self, window: OrderPart, budget: int) -> list[int] | None:
-        """Return an order of a window within a budget, or None if none is found."""
+        """Return an order of a window whose peak is within a budget, or None if none is found."""
         for way in _WAYS:
             outcome = search_depth_first(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
-            # After a proof that no order is within the budget, other kinds of search are useless.
+            # A proof that no order is within the budget makes other kinds of search useless, so return at once.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order
         return None

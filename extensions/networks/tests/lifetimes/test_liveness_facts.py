@@ -120,7 +120,7 @@ def test_shadow_execution_names_the_overwriting_operation_and_the_bytes() -> Non
 def test_shadow_execution_finds_a_wrong_lifetime_that_verify_trusts() -> None:
     problem = problem_of(CHAIN)
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
-    rows[0]["end"] = 2  # wrong on purpose: step 2 still reads the buffer
+    rows[0]["end"] = 2  # The lifetime is wrong on purpose: step 2 still reads the buffer.
     wrong = Problem.model_validate({"buffers": rows})
     placed = plan(a=0, b=4, c=0)
     assert verify(wrong, placed) == ()

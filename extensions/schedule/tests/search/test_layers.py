@@ -170,7 +170,7 @@ def test_a_pass_over_few_regions_achieves_most_of_the_possible_gain() -> None:
     found = search.search_within(target.capacity, states=states)
     assert alone is not None
     assert found is not None
-    assert len(search._runs) < 2000  # simulating all ranges would give more than 4,000 regions
+    assert len(search._runs) < 2000  # A search that simulates all ranges finds more than 4,000 regions.
     assert found.traffic < 0.8 * alone.traffic
 
 

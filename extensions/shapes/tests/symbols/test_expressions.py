@@ -89,7 +89,7 @@ def test_comparisons_are_proved_for_unbounded_symbols() -> None:
     [
         ("((n - 43)//32)*((m - 43)//32)", {"min": 107}, None),
         ("((n - 43)//32 - 1)*((m - 43)//32 + 3)", {"min": 107, "max": 9999}, None),
-        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # negative only between 3 and 4, and so at no integer
+        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # The size is negative only between 3 and 4, and so at no integer.
         ("n*n - 2*m*n + m*m", {"max": 3000}, None),
         ("n*n - 10*n + 24", {"max": 100_000}, "must not be negative, and is -1 at n=5"),
         ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
