@@ -1,4 +1,4 @@
-"""Violations, by which the verifier reports broken rules; the check of a rule defines the rule's word."""
+"""Violations, by which the verifier reports broken rules; each check defines the name of its rule."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from memplan.planner.errors import excerpt
 class Violation:
     """A broken rule of a plan.
 
-    `first` and `second` are the ids of the buffers; `bytes` and `time` are the half-open ranges that they share.
+    `first` and `second` are the ids of the buffers; `bytes` and `time` are the half-open ranges that both use.
     """
 
     rule: str
