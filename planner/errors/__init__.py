@@ -104,7 +104,7 @@ class InputError(MemplanError):
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield each sentence, with its remedy in brackets at first; `option` converts options to text."""
+        """Yield each sentence, and its remedy in brackets unless already given; `option` converts options to text."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"

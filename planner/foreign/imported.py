@@ -121,7 +121,7 @@ _NOTABLE_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The numbers and bytes of a model's views, separately for aliases and for views that are separate buffers."""
+    """Counts and bytes of a model's views: aliases, and views that are separate buffers."""
 
     aliases: int = 0
     alias_bytes: int = 0

@@ -80,13 +80,14 @@ ByName = Annotated[dict[Name, Bytes], BeforeValidator(_sizes_by_name)]
 
 
 class ModelOptions(WireValue):
-    """The options for reading a model, on every entrance; all but the alignment may only be given for models.
+    """The options for reading a model, on every entrance; all but the alignment may be given only for models.
 
-    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the alignment of the
-    model's runtime. A view is an alias of its source where that is proved safe, or else, and where `views` says
-    `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or whole shapes of
-    inputs, by name; `scratch` the bytes that kernels require while they run, by operator or by an output of one.
-    `target` and `kernels` are the processor that the runtime is built for, and the kernels that it is linked with.
+    Every buffer is aligned to `alignment` bytes and its size rounded up to a multiple; by default, to the alignment of
+    the model's runtime. A view is an alias of its source if that is proved safe. Otherwise, or if `views` is
+    `separate`, it is a separate buffer. `dims` has the sizes of dimensions that the model only names, or whole shapes
+    of inputs, by name. `scratch` has the bytes that kernels need while they run, by operator or by an operator's
+    output. `target` is the processor for which the runtime is built, and `kernels` names the kernels with which it is
+    linked.
     """
 
     dims: SizesByName = Field(

@@ -28,11 +28,11 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """The names that a program gives to a problem, over time and for each buffer.
+    """The names that a program gives to a problem: over time, and for each buffer.
 
-    `steps` and `spans` name time steps. Every other field is empty or has one entry per buffer. `roles`: `input`,
-    `output`, `state`, `temporary` or `ring`. `operations`: the operation that writes the buffer. `types`: its shape and
-    element type. `models`: its model within an application.
+    `steps` and `spans` name times. Every other field is empty or has one entry per buffer. `roles`: `input`, `output`,
+    `state`, `temporary` or `ring`. `operations`: the operation that writes the buffer. `types`: its shape and element
+    type. `models`: its model within an application.
     """
 
     steps: tuple[NamedTime, ...] = ()

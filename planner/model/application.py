@@ -28,9 +28,10 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
 
 class Held(Value):
-    """A buffer that outlives its model, `"asr/logits"`, until a buffer of another one begins, `"lm/embed"`.
+    """A buffer that outlives its model, such as `asr/logits`, until a buffer of another model begins: `lm/embed`.
 
-    `until` a model alone is to its end. `through` are the models that may run between; by default, all that may.
+    If `until` names only a model, the buffer lives until that model ends. `through` has the models that may run in
+    between; by default, all models that may.
     """
 
     buffer: Name
@@ -39,11 +40,11 @@ class Held(Value):
 
 
 class Application(Value):
-    """Models, each a problem, in the same pools.
+    """Several models, each a problem, that share pools.
 
-    Two models run in turns unless they are in one entry of `together`. Where there is `after` instead, from a model to
-    those that are over before it begins, all run together that it does not order. Buffers are named `model/id`, those
-    that are `persistent` are alive all the time.
+    Two models run one after the other unless an entry of `together` names both. If `after` is given instead, it maps a
+    model to the models that end before it begins, and models that it does not order may run at the same time. Buffers
+    are named `model/id`; the buffers in `persistent` are alive all the time.
     """
 
     format: Literal["memplan/1"] | None = None

@@ -8,7 +8,7 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A legal part of a problem that is probably unintended; `buffers` are the ids of the buffers concerned."""
+    """A legal part of a problem that is probably unintended; `buffers` are the ids concerned, if any."""
 
     rule: str
     message: str

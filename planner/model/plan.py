@@ -87,7 +87,7 @@ class CertificateFacts(PlanValue):
 
 
 class Certified(PlanValue):
-    """A part of a plan that may have a certificate; without one, the field is left out."""
+    """A part of a plan that may have a certificate; without one, JSON omits the field `certificate`."""
 
     certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
 

@@ -100,10 +100,10 @@ class WireValue(BaseModel):
 
 
 class Value(WireValue):
-    """A part of a problem or of a plan. Building a wrong one raises `error`, one sentence a broken rule.
+    """The base class of the parts of problems and plans; invalid values raise `error`, one sentence per broken rule.
 
-    Where the wire format has integers, those of numpy are taken as well. `repr` names the fields that are no defaults,
-    and of long ones only how many entries they have.
+    Integers of numpy are accepted where the wire format has integers. `repr` omits fields with default values, and
+    shows only the number of entries of long sequences.
     """
 
     error: ClassVar[type[InputError]] = ProblemError
@@ -184,7 +184,7 @@ def short_repr(value: object) -> str:
 
 
 class PlanValue(Value):
-    """A part of a plan."""
+    """The base class of the parts of a plan; invalid values raise PlanError."""
 
     error = PlanError
 

@@ -26,7 +26,7 @@ _ALL_TIMES = ((-(2**63), 2**63),)
 
 @dataclass(frozen=True)
 class Cause:
-    """A buffer's contribution to a peak's growth, in `bytes`; negative if it contributes less than before.
+    """A buffer's contribution to the growth, in `bytes`; negative if it contributes less than before.
 
     `before` and `after` are its sizes in the old and new problem; None if that problem lacks the buffer.
     """
@@ -40,7 +40,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class LiveSet:
-    """The buffers of a pool that are alive at the peak of its live bytes; `time` is None without lifetimes."""
+    """The buffers of a pool that are alive when its live bytes peak; `time` is None without lifetimes."""
 
     time: int | None
     bytes: int

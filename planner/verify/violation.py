@@ -9,7 +9,7 @@ from memplan.planner.errors import excerpt
 class Violation:
     """A broken rule of a plan.
 
-    `first` and `second` are the ids of the buffers; `bytes` and `time` are the half-open ranges that both use.
+    `first` and `second` are the ids of the buffers; `bytes` and `time` are the half-open ranges that they share.
     """
 
     rule: str
